@@ -82,7 +82,7 @@ struct agent {
 	struct health health;
 	struct latency latency;
 	struct loop_source *health_timer;
-	uint64_t health_due_ns; /* when the armed health timer fires */
+	uint64_t health_due_ns; /* time at which the armed health timer fires */
 	struct drift drift;
 	struct faults faults;	  /* injected faults */
 	json_t *actions_reported; /* operator actions that were already reported as events */

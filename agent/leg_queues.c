@@ -22,7 +22,7 @@ struct queue {
 
 struct leg_queues {
 	struct child_task *task; /* NULL: no child is reading */
-	uint64_t read_ns;	 /* when the last read began */
+	uint64_t read_ns;	 /* time at which the last read began */
 	uint64_t lost;		 /* lost packets of all workers at the last check */
 	struct queue queues[QUEUES_MAX];
 	size_t n;

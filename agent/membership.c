@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STATE_FILE "cluster" /* in the state directory */
+#define STATE_FILE "cluster" /* a file in the state directory */
 /* How long a reconcile waits for the cluster's answer about the pools of its configuration. */
 #define POOLS_WAIT_NS (5 * NSEC_PER_SEC)
 

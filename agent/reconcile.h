@@ -46,7 +46,8 @@ struct agent;
 /* In the state directory: ticket of the running or pending apply. */
 #define RECONCILE_PENDING_FILE "pending"
 #define RECONCILE_REFUSED_FILE "rolled-back"
-#define RECONCILE_SOCKET_FILE "applier.sock" /* in the run directory */
+/* In the run directory: socket of the running applier. */
+#define RECONCILE_SOCKET_FILE "applier.sock"
 #define RECONCILE_OUTCOME_FILE "outcome"
 /* Default confirmation time of an apply that takes over an interface that other programs use. */
 #define RECONCILE_TAKEOVER_CONFIRM_S 120
@@ -266,7 +267,7 @@ struct reconcile_pace {
 struct reconcile_pacing {
 	bool retry_files; /* the files could not be applied because of the state of the host */
 	struct reconcile_pace files, running;
-	uint64_t fires_at_ns; /* when the armed debounce timer fires */
+	uint64_t fires_at_ns; /* time at which the armed debounce timer fires */
 	struct loop_source *debounce, *tick, *orphan;
 	bool ready_due;	 /* the first run has ended, so READY=1 may be sent */
 	bool ready_sent; /* READY=1 has been sent to the service manager */

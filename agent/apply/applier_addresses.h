@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Detects address conflicts during an apply: before it assigns addresses, it finds those that other
- * hosts use, and replaces the rest of the plan by one that leaves them out. Called by the applier's
- * process only.
+ * Detects address conflicts during an apply. Before the apply assigns addresses, this module finds
+ * the addresses that other hosts use, and replaces the rest of the plan by a plan without them.
+ * Called by the applier's process only.
  */
 #ifndef PLENUM_AGENT_APPLIER_ADDRESSES_H
 #define PLENUM_AGENT_APPLIER_ADDRESSES_H

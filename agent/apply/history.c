@@ -361,9 +361,9 @@ static void merge_attempt(struct history *h, size_t i)
 	forget(h, i - 1);
 }
 
-/* Chooses the least useful kept apply: the first one that has no configuration, or the same
- * configuration as the next kept apply; if there is no such apply, the oldest. h must have a kept
- * apply. */
+/* Chooses the least useful kept apply: the first apply without a configuration, or with the same
+ * configuration as the next kept apply. If there is no such apply, chooses the oldest. h must have
+ * a kept apply. */
 static size_t least_kept(const struct history *h)
 {
 	size_t oldest = h->n, before = h->n;

@@ -16,8 +16,8 @@
 /* Maximum number of entries of attempts that failed. They are counted separately, so that they do
  * not push out configurations that ran. */
 #define HISTORY_ATTEMPTS 20
-/* Three more: an apply that is running, one that waits for a confirmation, and one that is being
- * added before an old one is removed. */
+/* Room for three more entries: an apply that is running, an apply that waits for a confirmation,
+ * and an apply that is being added before an old entry is removed. */
 #define HISTORY_ENTRIES_MAX (HISTORY_KEPT + HISTORY_ATTEMPTS + 3)
 
 enum history_outcome {
@@ -46,7 +46,8 @@ struct history_entry {
 
 struct history {
 	char *path, *folder;
-	struct history_entry entries[HISTORY_ENTRIES_MAX]; /* in ascending order of number */
+	/* Entries in ascending order of number. */
+	struct history_entry entries[HISTORY_ENTRIES_MAX];
 	size_t n;
 	uint64_t next; /* number of the next entry */
 };

@@ -274,7 +274,7 @@ int store_stage(struct store *st, const char *whole, size_t len, const char *cli
 	}
 	if (r >= 0)
 		r = swap_tree(st, tree, d);
-	folder_remove(tree); /* after an error this is the new tree, else the old one */
+	folder_remove(tree); /* after an error `tree` is the new tree, otherwise the old one */
 	return r;
 }
 

@@ -35,7 +35,7 @@ struct store {
 		uid_t uid;
 		char by[REQUESTER_MAX];
 	} author;      /* the user who stages the next change */
-	bool prepared; /* from store_prepare to store_commit or store_abandon */
+	bool prepared; /* true from store_prepare() to store_commit() or store_abandon() */
 	struct {
 		/* Hash of the files' names, inodes, sizes and times at the last read. */
 		uint64_t mark;

@@ -79,7 +79,7 @@ struct events_filter {
 	uint64_t until_ms;	 /* wall clock, not included; 0: no limit */
 	enum log_level severity; /* lowest severity; 0: all */
 	const char *source;	 /* NULL or "": all sources */
-	size_t limit;		 /* only so many of the latest matching events; 0: all */
+	size_t limit;		 /* maximum number of the latest matching events; 0: all */
 };
 /*
  * Returns the matching events as {"next":N,"instance":"...","events":[...]}, a new reference, or

@@ -82,7 +82,7 @@ const char *privsep_role_to_string(enum privsep_role r);
 #define PRIVSEP_FORCES_MAX 8
 #define PRIVSEP_CONFIRM_S_MAX 86400
 #define PRIVSEP_JSON_MAX (16U << 10) /* maximum number of bytes of a leg's JSON */
-#define PRIVSEP_ETAG_ANY UINT64_MAX  /* for the header "If-Match: *" */
+#define PRIVSEP_ETAG_ANY UINT64_MAX  /* value of if_match for the header "If-Match: *" */
 
 enum privsep_type {
 	PRIVSEP_GET = 1,

@@ -27,7 +27,7 @@ struct clients {
 	struct clients_rights rights;
 	struct child_role *roles[PRIVSEP_ROLE_MAX];
 	struct listener listeners[PRIVSEP_ROLE_MAX];
-	struct client *list; /* in order of age, the oldest first */
+	struct client *list; /* clients in order of age, the oldest first */
 	struct network network;
 	/* The configuration that replaces `network`, if network_changes is set. */
 	struct network_config next_network;

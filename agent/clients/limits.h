@@ -28,9 +28,9 @@
 struct limits_entry {
 	struct ip_addr address; /* family 0: the entry is unused */
 	uint64_t used_ns;
-	uint64_t connects_ns; /* when the token bucket of connections is full again */
+	uint64_t connects_ns; /* time at which the token bucket of connections is full again */
 	uint64_t failures_ns; /* time at which the delays are over */
-	uint64_t reports_ns;  /* when the token bucket of events is full again */
+	uint64_t reports_ns;  /* time at which the token bucket of events is full again */
 	unsigned n_unreported;
 };
 

@@ -29,7 +29,7 @@ struct network {
 	struct network_files offered; /* files sent to api-tls, which has not answered yet */
 	struct network_files used;
 	uint64_t expires_s; /* expiry of the certificate in use, since 1970; 0: unknown */
-	bool has_logins;    /* since the process started, a client has shown a valid token */
+	bool has_logins;    /* a client has shown a valid token since the process started */
 	struct reason tokens_why, certificate_why, address_why;
 	struct limits limits;
 };

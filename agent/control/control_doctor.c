@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Answers POST /v1/doctor: runs 'plenum doctor' in a child process, which asks this agent as any
- * client does, and passes its report on. One run at a time, because a run sends packets to all
- * peers. The program plenum is the one beside this agent's program, or the installed one.
+ * Answers POST /v1/doctor: runs 'plenum doctor' in a child process, and passes on its report. The
+ * doctor sends requests to this agent like any client. Only one doctor runs at a time, because it
+ * sends packets to all peers. The program plenum is the one beside this agent's program, or the
+ * installed one.
  */
 #include "agent/base/child/child_task.h"
 #include "agent/control/control_internal.h"

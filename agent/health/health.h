@@ -43,7 +43,7 @@ struct health_entry {
 	/* The mount, leg or peer with the problem; stays the same when the text changes. */
 	char key[HEALTH_KEY_MAX];
 	char text[HEALTH_TEXT_MAX]; /* "code: sentence" */
-	uint64_t due_ns;	    /* not reported before this time */
+	uint64_t due_ns;	    /* earliest time of the report */
 	/* Time since which every check has found only a guess at the cause that differs from
 	 * `text`. 0: the last check found `text` or a certain cause, or the problem is not reported
 	 * yet. */

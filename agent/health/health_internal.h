@@ -17,7 +17,8 @@ struct health_look { /* one check of all workers */
 
 /* Returns the ARP table, which is read only if a peer does not answer. */
 const char *health_look_arp(struct health_look *l);
-/* Returns whether the worker has a mount of that peer that is served, or one that is not. */
+/* Returns whether the worker has a mount of that peer with this state: served or, with `served`
+ * false, not served. */
 bool health_has_mount(const struct sup_worker *w, const char *peer, bool served);
 /* Returns whether a mount from that address is not served. Then the mount's problem has the reason
  * why the peer does not answer. */

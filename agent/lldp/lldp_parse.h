@@ -10,7 +10,7 @@
 #include "agent/base/lldp_neighbour.h"
 #include <stddef.h>
 
-#define LLDP_FRAME_MAX 1518 /* in bytes, including the Ethernet header */
+#define LLDP_FRAME_MAX 1518 /* maximum length of a frame in bytes, with the Ethernet header */
 
 /* Returns 0 and *ret, or -EBADMSG if the frame is not valid LLDP. */
 int lldp_parse(const void *frame, size_t len, struct lldp_neighbour *ret);

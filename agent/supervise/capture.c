@@ -22,7 +22,7 @@ struct ring { /* the packet ring of one worker process */
 	struct packet_reader reader;
 	uint32_t interfaces[LAUNCH_PORTS_MAX];
 	uint64_t delivered[LAUNCH_PORTS_MAX];
-	uint64_t since_ns; /* when the ring was made, by the wall clock */
+	uint64_t since_ns; /* wall clock time at which the ring was made */
 	uint64_t end;	   /* records from this offset on are ignored; UINT64_MAX: no record is */
 	struct ring *next;
 };

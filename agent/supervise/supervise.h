@@ -18,8 +18,8 @@
 #include "agent/supervise/mounts/mounts.h"
 #include "dataplane/launch_watch.h"
 
-#define SUP_START_LIMIT_NS (30 * NSEC_PER_SEC) /* from spawn to READY */
-#define SUP_STOP_LIMIT_NS (5 * NSEC_PER_SEC)   /* from STOP to SIGKILL */
+#define SUP_START_LIMIT_NS (30 * NSEC_PER_SEC) /* time limit from the spawn to READY */
+#define SUP_STOP_LIMIT_NS (5 * NSEC_PER_SEC)   /* time limit from STOP to SIGKILL */
 /* A worker whose heartbeat is older is considered stuck. */
 #define SUP_HEARTBEAT_LIMIT_NS (5 * NSEC_PER_SEC)
 #define SUP_HEARTBEAT_CHECK_NS NSEC_PER_SEC
@@ -129,7 +129,7 @@ struct sup_worker { /* one worker; the supervisor writes it, the status reads it
 	bool keys_unsure;	  /* it is unknown which cluster keys this adopted worker has */
 	unsigned n_deaths;	  /* deaths in a row */
 	unsigned n_failed_starts; /* deaths in a row before the worker was up */
-	uint64_t n_restarts;	  /* since the worker became wanted */
+	uint64_t n_restarts;	  /* number of restarts since the worker became wanted */
 	char reason[LAUNCH_REASON_MAX * 2];
 	char lacks[LAUNCH_REASON_MAX * 2]; /* exports missing when the worker started; "": none */
 	char off_core[LAUNCH_REASON_MAX * 2]; /* why it cannot use its core; "": it can */
@@ -307,6 +307,7 @@ unsigned sup_count_processes(const struct sup *s);
 const struct reason *sup_export_differs(const struct sup *s, const struct launch_export *e);
 /* Returns the number of removed files that are kept for clients which have them open. */
 unsigned sup_export_pinned(const struct sup *s, const char *export_name);
-const struct sup_worker *sup_first(const struct sup *s); /* in ascending order of id */
+/* Returns the first worker; workers are in ascending order of id. */
+const struct sup_worker *sup_first(const struct sup *s);
 
 #endif

@@ -26,7 +26,7 @@ struct sup {
 	int alive[2];
 	bool stopping;			  /* the agent stops: no worker is started again */
 	bool reconciled;		  /* sup_reconcile has been called */
-	struct sup_worker *workers;	  /* in ascending order of id */
+	struct sup_worker *workers;	  /* workers in ascending order of id */
 	struct exports exports;		  /* states of exports, which outlive the workers */
 	struct export_records records;	  /* the recorded identity of each exported folder */
 	struct lock_records lock_records; /* the mounts that may hold file locks */
@@ -165,8 +165,8 @@ bool sup_gains_export(struct sup_worker *w);
 /* Checks that the paths of served exports still lead to the exported folders, and sets the member
  * `differs` of their records. Call every second. */
 void sup_watch_exports(struct sup_worker *w);
-/* Call when an operator applies these configurations: from now on, the folders that the paths lead
- * to are the exported ones. */
+/* Call when an operator applies these configurations: records the folders at the exports' paths as
+ * the exported folders. */
 void sup_take_exports(struct sup *s, const struct launch_config *wants, size_t n);
 /* Returns whether sup_take_exports() changed a folder of the worker. Valid until
  * sup_keep_exports(). */

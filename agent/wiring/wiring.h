@@ -87,7 +87,7 @@ struct wiring_address {
 	uint32_t ifindex; /* interface index of the address's leg */
 	enum wiring_kind kind;
 	/* The members below are set by this module. */
-	uint64_t due_ns; /* when the next probe is due; UINT64_MAX: no probe is planned */
+	uint64_t due_ns; /* time of the next probe; UINT64_MAX: no probe is planned */
 	uint64_t first_ns, defended_ns, sent_ns;
 	uint64_t heard_ns;   /* time of the other host's last packet */
 	struct mac_addr by;  /* MAC of the other host */
@@ -100,7 +100,7 @@ struct wiring_address {
 /* A packet to send: a probe, a request, or an announcement that defends the address. */
 struct wiring_packet {
 	const struct wiring_leg *leg;
-	const struct ip_addr *ip, *from; /* from NULL: a probe */
+	const struct ip_addr *ip, *from; /* from: sender address; NULL: the packet is a probe */
 	bool announce;
 };
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Sockets of the wiring watch. One socket per leg and family receives the ARP or neighbour
- * discovery packets about watched addresses; another one sends. The kernel filters the packets, so
- * that the traffic of a large network costs the agent no time. The caller closes the descriptors.
+ * discovery packets about watched addresses. A further socket sends. The kernel filters the
+ * packets, so that the traffic of a large network costs the agent no time. The caller closes the
+ * descriptors.
  */
 #ifndef PLENUM_AGENT_WIRING_SOCKET_H
 #define PLENUM_AGENT_WIRING_SOCKET_H

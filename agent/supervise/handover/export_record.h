@@ -14,7 +14,7 @@
 
 struct export_record {
 	char name[PLENUM_NAME_MAX];
-	char path[256];	  /* as configured */
+	char path[256];	  /* path of the export as configured */
 	bool former_boot; /* recorded before the host's last boot */
 	struct folder_id id;
 	/* The members below are not in the file. */

@@ -88,7 +88,7 @@ struct held {
 struct holder {
 	struct held *held;
 	size_t n_held;
-	int connections[CONNECTIONS_MAX]; /* in the order of their connects */
+	int connections[CONNECTIONS_MAX]; /* in the order in which they were opened */
 	size_t n_connections;
 	uint64_t alone_since_ns;
 	bool quits;

@@ -45,7 +45,7 @@ int mounts_adopt(struct mounts *m, int fd, const uint8_t id[16])
 	p = mount_point_new();
 	if (!p)
 		return -ENOMEM;
-	p->what = rm->what; /* with the descriptor of its state, if that was adopted before */
+	p->what = rm->what; /* includes the descriptor of its state, if that was adopted before */
 	rm->what.state_fd = -1;
 	p->what.fuse_fd = fd;
 	p->major = rm->major;

@@ -33,9 +33,9 @@ struct mount_point {
 	 * system. */
 	bool displaced;
 	bool by_agent;			 /* the agent has unmounted it for a client */
-	uint64_t displaced_ns;		 /* when the agent noticed that it is displaced */
+	uint64_t displaced_ns;		 /* time at which the agent noticed that it is displaced */
 	struct loop_source *gone_source; /* waits until the kernel has ended the file system */
-	uint64_t made_ns;		 /* when the mount was made; 0: it was adopted */
+	uint64_t made_ns;		 /* time at which the mount was made; 0: it was adopted */
 	struct mounts *mounts;
 	struct mount_point *next;
 };
