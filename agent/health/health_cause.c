@@ -297,7 +297,7 @@ bool health_label_is_unshared(const struct launch_path_stats *paths, size_t n, c
 		const bool is_of_leg = strcmp(s->leg, leg) == 0;
 
 		if (is_of_leg && !s->up && !s->standby && strcmp(s->peer, peer) == 0)
-			return false; /* the peer has a leg with this label, which is down */
+			return false; /* the leg of the peer with this label is down */
 		if (!s->up)
 			continue;
 		if (is_of_leg && carries(s) && (!mounts || strcmp(s->peer, peer) == 0))
