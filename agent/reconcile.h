@@ -51,8 +51,8 @@ struct agent;
 #define RECONCILE_OUTCOME_FILE "outcome"
 /* Default confirmation time of an apply that takes over an interface that other programs use. */
 #define RECONCILE_TAKEOVER_CONFIRM_S 120
-/* Time limits of an apply for its probes of peers and for its verification. With both, it takes
- * well below 30 s. */
+/* Time limits of an apply for its probes of peers and for its verification. With both
+ * limits, an apply takes well below 30 s. */
 #define RECONCILE_PROBE_NS (10 * NSEC_PER_SEC)
 #define RECONCILE_VERIFY_NS (5 * NSEC_PER_SEC)
 

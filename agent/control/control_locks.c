@@ -25,15 +25,15 @@ void control_lock_break(struct agent *a, const struct client *cl, const struct p
 		return;
 	}
 	if (!held) {
-		snprintf(why, sizeof(why), "lock %s cannot be broken, only one that is held: %s",
+		snprintf(why, sizeof(why), "lock %s cannot be broken: no client holds it: %s",
 			 id_text, text);
 		control_error(r, 409, "not-held", why, NULL);
 		return;
 	}
 	if (sup_lock_break(a->sup, id) < 0) {
 		control_error(r, 409, "no-worker",
-			      "no compute worker runs that could break the lock; see 'plenum "
-			      "processes'",
+			      "no compute worker is running, and only a compute worker can break a "
+			      "lock; see 'plenum processes'",
 			      NULL);
 		return;
 	}

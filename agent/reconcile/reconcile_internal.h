@@ -6,8 +6,8 @@
 #include "agent/agent.h"
 #include <string.h>
 
-/* Returns whether the run is a start or was requested by an operator, so that it tries
- * configurations that failed before again. */
+/* Returns whether the run is a start or was requested by an operator, so that it retries
+ * configurations that failed before. */
 static inline bool reconcile_is_asked(enum reconcile_trigger t)
 {
 	return t != RECONCILE_KERNEL && t != RECONCILE_FALLBACK;

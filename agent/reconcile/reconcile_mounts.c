@@ -233,7 +233,7 @@ static int add_one(struct agent *a, const struct spec *spec, const struct plan *
 				m.path, is->peer, is->export_name, m.peer, m.export_name, m.path);
 	else if (!to)
 		reason_set_text(why,
-				"no client worker can take %.120s, which was mounted by command; "
+				"no client worker can serve %.120s, which was mounted by command; "
 				"add a worker with 'role: frontend', or run 'plenum umount %.120s' "
 				"first",
 				m.path, m.path);

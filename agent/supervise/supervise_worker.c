@@ -502,7 +502,7 @@ int sup_start(struct sup_worker *w)
 	if (r == -EFBIG && !w->reason[0])
 		snprintf(w->reason, sizeof(w->reason),
 			 "file-limit: the agent may not make files as large as a worker's memory; "
-			 "remove LimitFSIZE= from plenumd.service, or 'ulimit -f'");
+			 "remove LimitFSIZE= from plenumd.service, or raise 'ulimit -f'");
 	return r;
 }
 
