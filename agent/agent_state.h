@@ -25,9 +25,9 @@ void agent_check_health(struct agent *a);
 void agent_update_state(struct agent *a);
 /* Updates the service manager's status line. */
 void agent_publish(struct agent *a);
-/* Ends the event loop if the agent is stopping and nothing is left to wait for: the applier has
- * ended, administrators have received their answers, and the workers have ended or, if the agent
- * leaves them running, none is being restarted. */
+/* Ends the event loop if the agent is stopping and has nothing left to wait for. It waits until the
+ * applier has ended, administrators have received their answers, and the workers have ended. If the
+ * agent leaves the workers running, it waits only until no worker is being restarted. */
 void agent_end_if_done(struct agent *a);
 
 #endif

@@ -29,8 +29,8 @@ static bool was_just_made(const struct plan *p, const struct plan_step *s)
 	return false;
 }
 
-/* Returns whether another program has changed a setting that needed no step before: the running
- * plan accepted the former value, but the new plan has a step for the present value. */
+/* Returns whether another program has changed a setting for which the running plan has no step. The
+ * running plan accepted the previous value, but the new plan has a step for the present value. */
 static bool was_accepted(const struct plan *p, const struct plan_step *s)
 {
 	for (size_t i = 0; s->kind == &object_sysctl && i < p->n_unannounced; i++)

@@ -368,10 +368,9 @@ bool reconcile_is_on_trial(const struct agent *a, unsigned core);
  * rollback may bring back the objects that the apply removed, and while such a rollback restores
  * the previous configuration. */
 bool reconcile_on_trial(void *user);
-/* Returns whether the client refers to the pending apply: by its number or, if that is 0, because
- * the same user requested it. Returns 0; or, with the reason in why, -ENOENT if no apply is
- * pending, or -EPERM if the pending apply has another number or, with number 0, was requested by
- * another user. */
+/* Checks whether the client means the pending apply: it gives the apply's number or, with number 0,
+ * belongs to the user who requested the apply. Returns 0; -ENOENT if no apply is pending; or -EPERM
+ * if the client does not mean this apply. After an error, why has the reason. */
 int reconcile_pending_match(const struct agent *a, uint64_t number, uid_t uid, bool keep,
 			    struct reason *why);
 /* Checks the files that the pending apply would replace. Returns 0 if they are as they were when

@@ -3,8 +3,8 @@
  * The applier carries out one apply in a separate process. That process owns the journal and makes
  * the kernel changes: apply_run, apply_verify, optionally the wait for a confirmation, then
  * apply_commit or apply_rollback. It reports its progress to the monitor. It keeps only
- * CAP_NET_ADMIN, inherits none of the monitor's descriptors, runs in its own systemd scope if
- * systemd runs, and outlives the monitor: it always completes with a commit or a rollback. The next
+ * CAP_NET_ADMIN, inherits none of the monitor's descriptors, and runs in its own systemd scope if
+ * systemd runs. It outlives the monitor, and always completes with a commit or a rollback. The next
  * monitor finds it by its socket. If the applier has ended meanwhile, the next monitor reads the
  * result from the journal or the outcome file. If the applier is killed, another process rolls back
  * its journal before the end is reported. So the caller gets exactly one result: the host is as

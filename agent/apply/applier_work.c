@@ -157,8 +157,8 @@ struct unreachable {
 	bool any;
 };
 
-/* Probes the peers that did not answer once more, and sends the result to all connections: a
- * message of `type` if a peer still does not answer, otherwise APPLIER_UNREACHABLE without a
+/* Probes the peers that did not answer once more, and sends the result to all connections. If a
+ * peer still does not answer, sends a message of `type`, otherwise APPLIER_UNREACHABLE without a
  * peer. */
 static void probe_again(const struct applier_task *t, struct applier_channel *l,
 			struct unreachable *w, enum applier_message_type type)

@@ -10,10 +10,10 @@
  * never reaches a handler, and the monitor kills its sender. Long texts are passed as sealed
  * memfds.
  *
- * Only the monitor has authority. It accepts the clients itself, asks the kernel for their
- * credentials (SO_PEERCRED, SO_PEERGROUPS), and passes each connection, with a random number, to
- * one of three children: clients of this host that may make changes to `admin`, other clients of
- * this host to `api`, and clients of the network to `api-tls`. `api` may send no message that
+ * Only the monitor has authority. It accepts the clients itself, and asks the kernel for their
+ * credentials (SO_PEERCRED, SO_PEERGROUPS). Then it passes each connection, with a random number,
+ * to one of three children. `admin` gets clients of this host that may make changes, `api` other
+ * clients of this host, and `api-tls` clients of the network. `api` may send no message that
  * changes something. So a client that may only read cannot change anything, even if it has taken
  * over the `api` process.
  *

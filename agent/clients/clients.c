@@ -309,8 +309,8 @@ static bool is_entitled(const struct clients *c, const struct client *cl)
 	}
 	if (cl->role == PRIVSEP_ADMIN)
 		return clients_rights_change(&c->rights, &cl->peer);
-	/* A client that connected to the admin socket without the right to make changes, and has
-	 * that right now, has to connect again: only the process `admin` can make changes. */
+	/* A client may have gained the right to make changes after it connected to the admin
+	 * socket. It has to connect again, because only the process `admin` can make changes. */
 	return !cl->needs_right || (!clients_rights_change(&c->rights, &cl->peer) &&
 				    clients_rights_read(&c->rights, &cl->peer) == !cl->barred);
 }

@@ -19,8 +19,8 @@ static inline bool reconcile_is_repair(const struct reconcile *rec)
 	return rec->run.trigger == RECONCILE_KERNEL && rec->run.source == RECONCILE_FROM_RUNNING;
 }
 
-/* Returns whether the run gets a ticket and may have to be confirmed, because an operator requested
- * exactly this configuration, or because the run is guarded like such an apply. */
+/* Returns whether the run gets a ticket and may have to be confirmed. That is so if an operator
+ * requested exactly this configuration, or if the run is guarded like such an apply. */
 static inline bool reconcile_is_ordered(const struct reconcile *rec)
 {
 	return rec->run.is_guarded ||

@@ -2,8 +2,9 @@
 /*
  * Finds out where the cables of the legs lead, by ARP and neighbour discovery alone. Two legs share
  * a layer-2 network if one receives packets of the other. To find a leg whose cable leads to
- * another leg's network, it asks on that leg for two addresses of a peer: the address in the other
- * leg's network answers, and the address in the leg's own network does not.
+ * another leg's network, this module asks on that leg for two addresses of a peer. The cable is
+ * wrong if the peer answers for its address in the other leg's network, but not for its address in
+ * the leg's own network.
  */
 #include "agent/wiring/wiring_internal.h"
 

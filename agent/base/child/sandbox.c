@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Drops the privileges of a child that reads bytes from untrusted senders: access to files (it gets
- * an empty root directory), its user, its capabilities, and all system calls except those in its
- * list and a few that any process needs.
+ * Drops the privileges of a child that reads bytes from untrusted senders. The child gets an empty
+ * root directory and loses its user and its capabilities. It may make only the system calls in its
+ * list, and a few that any process needs.
  */
 #include "agent/base/child/sandbox.h"
 #include "agent/base/privsep.h"
