@@ -148,7 +148,8 @@ struct command_mount *command_mounts_add(struct command_mounts *cm)
 	struct command_mount *e = vec_add(&cm->list, &cm->n, sizeof(*e));
 
 	if (e)
-		memset(e, 0, sizeof(*e)); /* padding too: configurations are compared bytewise */
+		/* Clears the padding too, because configurations are compared bytewise. */
+		memset(e, 0, sizeof(*e));
 	return e;
 }
 

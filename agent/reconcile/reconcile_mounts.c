@@ -179,7 +179,7 @@ static void take_out(struct launch_config *c, const char *path)
 			continue;
 		c->n_mounts--;
 		memmove(&c->mounts[i], &c->mounts[i + 1], (c->n_mounts - i) * sizeof(c->mounts[0]));
-		/* Configurations are compared bytewise. */
+		/* Clears the padding too, because configurations are compared bytewise. */
 		memset(&c->mounts[c->n_mounts], 0, sizeof(c->mounts[0]));
 		return;
 	}

@@ -117,9 +117,10 @@ static void resolve(struct agent *a, const struct applier_result *res, const str
 		if (e)
 			snprintf(why, sizeof(why), "%s", e->text);
 	} else {
-		/* If there was a journal, its rollback is the result, because the outcome is
-		 * written before the journal is removed. A reboot removes the outcome file but not
-		 * the history, which the former agent wrote earlier. */
+		/* If a journal was found, the apply has now been rolled back, even if the outcome
+		 * file says that it was kept: the applier writes the outcome before it removes the
+		 * journal. After a reboot there is no outcome file, so the entry that the former
+		 * agent wrote to the history decides. */
 		error = outcome_read(a, &t, why, sizeof(why));
 		if (error == -ENODATA && was_kept(a, t.entry))
 			error = 0;
