@@ -109,6 +109,25 @@ static bool port_is_diverted(struct kernel *k, const struct inventory *inv,
 	return true;
 }
 
+/* Reads the host again. Returns true and sets why if the link has no carrier now: the inventory is
+ * older than the route lookup, and a link without a carrier has no routes. */
+static bool carrier_is_lost(struct kernel *k, uint32_t ifindex, struct reason *why)
+{
+	struct diag d = DIAG_INIT;
+	struct inventory *inv = NULL;
+	const struct inv_link *link;
+	bool lost;
+
+	(void)inv_collect(k, &d, &inv);
+	diag_done(&d);
+	link = inv ? inv_link_by_index(inv, ifindex) : NULL;
+	lost = link && link->up && !link->carrier;
+	if (lost)
+		plan_explain_carrier(link, why);
+	inv_free(inv);
+	return lost;
+}
+
 static void check_leg(struct kernel *k, const struct inventory *inv, struct plan *p,
 		      struct plan_leg_info *leg)
 {
@@ -129,6 +148,7 @@ static void check_leg(struct kernel *k, const struct inventory *inv, struct plan
 			    !port_is_diverted(k, inv, &w->ports[j], w->udp_port, &leg->reason))
 				continue;
 			leg->state = PLAN_LEG_DEGRADED;
+			(void)carrier_is_lost(k, leg->ifindex, &leg->reason);
 			return;
 		}
 	}

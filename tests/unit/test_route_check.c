@@ -157,6 +157,32 @@ static void test_leg_with_a_reason_keeps_it(void **state)
 	inv_free(inv);
 }
 
+/* The link loses its carrier between the inventory and the route lookup. */
+static void test_carrier_lost_after_the_inventory_is_the_reason(void **state)
+{
+	struct inventory *inv = host_in_service(), *now = host_in_service();
+	struct spec *s = host_spec(HOST_YAML);
+	struct diag d = DIAG_INIT;
+	struct kernel *k = NULL;
+	struct plan *p = NULL;
+
+	now->links[HOST_VETH0 - 1].carrier = false;
+	for (size_t i = 0; i < now->n_routes; i++)
+		if (now->routes[i].oif == HOST_VETH0)
+			now->routes[i].type = INV_ROUTE_UNREACHABLE;
+	assert_int_equal(plan_build(s, inv, NULL, &d, &p), 0);
+	assert_int_equal(kernel_fake_new(now, &k), 0);
+	plan_check_routes(k, inv, p);
+	assert_string_equal(p->legs[0].reason.code, "no-carrier");
+	assert_int_equal(p->legs[0].state, PLAN_LEG_DEGRADED);
+	kernel_free(k);
+	plan_free(p);
+	spec_free(s);
+	diag_done(&d);
+	inv_free(inv);
+	inv_free(now);
+}
+
 static int setup(void **state)
 {
 	plugins_register();
@@ -171,6 +197,7 @@ int main(void)
 		cmocka_unit_test(test_rule_for_marked_packets_is_noted_and_diverts_no_others),
 		cmocka_unit_test(test_unreachable_route_is_reported),
 		cmocka_unit_test(test_leg_with_a_reason_keeps_it),
+		cmocka_unit_test(test_carrier_lost_after_the_inventory_is_the_reason),
 	};
 
 	return cmocka_run_group_tests_name("plan_way", tests, setup, NULL);
