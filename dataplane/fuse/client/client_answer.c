@@ -81,8 +81,8 @@ static mode_t type_wanted(const struct client_slot *s)
 	}
 }
 
-/* Caches the attributes of a file that CREATE has made. Because the file is new, no other client
- * has changed it, and no other request for it is in flight. */
+/* Caches the attributes of a file that a CREATE request has just made. No other client has changed
+ * a new file, and no other request for it is in flight. */
 static void created_note(struct fuse_client *f, const struct client_slot *s,
 			 const struct client_node *n, const struct fuse_entry_out *entry,
 			 bool is_leased)
@@ -192,8 +192,8 @@ static int file_take(struct fuse_client *f, const struct client_slot *s, uint8_t
 	file = client_slot_is_resent(s)
 		       ? client_file_of_server_fh(&f->files, out.fh, as.incarnation)
 		       : NULL;
-	/* The client sent this OPEN twice, and the first answer created the file's record. Bypass
-	 * the page cache or use it, as the client decided then. */
+	/* This OPEN was sent twice, and the first answer has created the file's record. Keep the
+	 * choice that was made then between using and bypassing the page cache. */
 	if (file && !(open_flags & O_APPEND))
 		fopen_flags = file->flags & CLIENT_FILE_DIRECT ? fopen_flags | FOPEN_DIRECT_IO
 							       : fopen_flags & ~FOPEN_DIRECT_IO;
@@ -363,8 +363,9 @@ static bool answer_sync(struct fuse_client *f, const struct client_slot *s)
 	struct client_file *file = client_file_get(&f->files, s->refs.fhs[0]);
 	struct client_node *node = s->nodes[0];
 
-	/* A mount worker may have replied to writes that it has not reported to this worker yet, so
-	 * n_changes may not include them. The sync may not have covered them. */
+	/* Changes count as synced only if the client acknowledged no change after it sent the sync.
+	 * n_changes does not yet count writes that a mount worker has replied to but not reported,
+	 * so check for these as well. */
 	if (node->n_changes == s->n_changes && !client_dispatch_has_pending(f, node))
 		client_node_synced(node);
 	return file && client_node_lost_report(node, &file->lost);
@@ -386,7 +387,7 @@ static void dir_attr_note(struct fuse_client *f, const struct client_slot *s,
 		memset(f->cache.dirs, 0, sizeof(f->cache.dirs));
 		break;
 	case FUSE_READDIR:
-	case FUSE_READDIRPLUS: /* reading changes the directory's access time */
+	case FUSE_READDIRPLUS: /* reading a directory changes its access time */
 	case FUSE_OPENDIR:
 		client_cache_dir_drop(&f->cache, s->nodes[0]);
 		break;
@@ -398,11 +399,11 @@ static void dir_attr_note(struct fuse_client *f, const struct client_slot *s,
 		client_cache_dir_set(&f->cache, s->nodes[0], &a->dir_attr, s->arrived_ns);
 }
 
-struct answer_effects { /* what must be undone if the kernel rejects the answer */
+struct answer_effects { /* the effects of an answer, to be undone if the kernel rejects it */
 	struct client_node *node;
 	struct client_file *file;
 	bool dir;
-	bool lost; /* the sync succeeded, but some of the data to be synced is lost */
+	bool lost; /* the sync has succeeded, but some of the data was lost before */
 };
 
 static int answer_effect(struct fuse_client *f, struct client_slot *s, struct client_answer *a,
@@ -491,9 +492,10 @@ static void bad_answer(struct fuse_client *f, struct client_slot *s, int error)
 	client_slot_fail(f, s, error);
 }
 
-/* After an empty answer to READ, the kernel takes the request's offset as the size of the file, but
- * the file may end before it. This notification invalidates the size. It must follow the answer: if
- * it were sent first, the kernel would keep the wrong size and fill the gap with zeros. */
+/* After an empty answer to READ, the kernel takes the offset of the request as the size of the
+ * file, but the file may be smaller. This notification invalidates the size. It must follow the
+ * answer: if it were sent first, the kernel would keep the wrong size and fill the gap with
+ * zeros. */
 static void invalidate_size(struct fuse_client *f, const struct client_slot *s)
 {
 	struct fuse_read_in read;
@@ -502,16 +504,16 @@ static void invalidate_size(struct fuse_client *f, const struct client_slot *s)
 		struct fuse_notify_inval_inode_out inval;
 	} notice = {.out = {.len = sizeof(notice), .error = FUSE_NOTIFY_INVAL_INODE},
 		    .inval = {.ino = s->refs.nodeids[0],
-			      .off = -1}}; /* invalidates attributes only, so the kernel does not
-					      wait for pages */
+			      .off = -1}}; /* invalidates only attributes, so the kernel does not
+					      wait for locked pages */
 
 	memcpy(&read, s->req + sizeof(struct fuse_in_header), sizeof(read));
 	if (read.offset > 0)
 		(void)client_reply(f, &notice, sizeof(notice));
 }
 
-/* Stores in the cache the offset at which the directory ends, unless this client has changed the
- * directory meanwhile. */
+/* Caches the offset at which the directory ends, unless this client has changed the directory since
+ * it sent the request. */
 static void dir_end_note(struct fuse_client *f, const struct client_slot *s,
 			 const struct client_answer *a)
 {
@@ -525,9 +527,9 @@ static void dir_end_note(struct fuse_client *f, const struct client_slot *s,
 }
 
 /*
- * Records, for each node that the answer shows or has changed, that the kernel now knows something
- * newer than the prefetched entries. A renamed object may be a directory, whose own prefetched
- * entries also show its parent.
+ * For each node that the answer shows or has changed, records that the kernel now knows newer
+ * attributes than those in prefetched entries. A renamed object may be a directory; the prefetched
+ * entries of that directory also contain its parent.
  */
 static void shown_note(struct fuse_client *f, const struct client_slot *s)
 {
@@ -549,10 +551,11 @@ static void shown_note(struct fuse_client *f, const struct client_slot *s)
 }
 
 /*
- * Drops the attributes that were cached after WRITEs. Any request that shows or changes the file,
- * including its access time, may be older or newer than the cached attributes, or than a WRITE in
- * flight. Removals and renames may change a file that they do not name by node. Returns whether
- * this is the answer to the latest request for the file.
+ * Drops the attributes that the client cached after WRITEs of the file. The server may execute
+ * requests in another order than the client receives their answers, so after any other request that
+ * shows or changes the file, it is unknown which attributes are newest. Removals and renames may
+ * change a file that they do not name by node. Returns whether this is the answer to the latest
+ * request for the file.
  */
 static bool written_drop(struct fuse_client *f, const struct client_slot *s)
 {
@@ -585,8 +588,8 @@ static void written_note(struct fuse_client *f, const struct client_slot *s,
 		client_cache_written_set(&f->cache, s->nodes[0], &a->attr, s->arrived_ns);
 }
 
-/* Updates the client's cache and the deferred ctimes: from the answer, and for the changes that the
- * request may have made. */
+/* Updates the client's caches and the list of deferred ctimes with the attributes in the answer and
+ * with the changes that the request may have made. */
 static void answer_note(struct fuse_client *f, const struct client_slot *s,
 			const struct client_answer *a, uint32_t n_changes, uint64_t now_ns)
 {

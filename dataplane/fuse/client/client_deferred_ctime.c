@@ -69,7 +69,7 @@ static bool is_busy(const struct fuse_client *f, const struct client_node *n)
 	return client_dispatch_has_pending(f, n);
 }
 
-/* Returns whether the request changes nothing but the ctime. */
+/* Returns whether the request would leave everything but the ctime unchanged. */
 static bool changes_nothing(const struct fuse_setattr_in *in, const struct fuse_attr *attr)
 {
 	const uint32_t what = FATTR_UID | FATTR_GID | FATTR_MODE;
@@ -118,7 +118,7 @@ static bool deferred_take(struct fuse_client *f, const struct fuse_in_header *in
 
 /* ------------------------------------------------------------------ updates at the server */
 
-/* Returns whether the answer to the request may show any file, not only those that it names. */
+/* Returns whether the answer may contain attributes of files that the request does not name. */
 static bool may_show_any_file(const struct client_slot *s)
 {
 	struct fuse_create_in in;
@@ -130,7 +130,9 @@ static bool may_show_any_file(const struct client_slot *s)
 	return !(in.flags & O_EXCL);
 }
 
-/* Decides whether the request must wait for a deferred ctime. */
+/* Makes a request that would show or change a file with a deferred ctime wait until the server has
+ * updated the ctime. A READ does not wait, nor does a WRITE or SETATTR, which updates the ctime
+ * itself, unless an update is in flight. */
 static int deferred_holds(struct fuse_client *f, struct client_slot *s)
 {
 	bool any = may_show_any_file(s), holds = false;
@@ -152,8 +154,8 @@ static int deferred_holds(struct fuse_client *f, struct client_slot *s)
 	return holds ? -ENOMEM : 0;
 }
 
-/* When the file was marked, no request for it was in flight. So a request that has changed the file
- * was sent later, and has updated the ctime as well. */
+/* A file is marked only while no request for it is in flight. So the request that has changed the
+ * file now was sent after the SETATTR, and has updated the ctime as well. */
 void client_deferred_ctime_applied(struct fuse_client *f, const struct client_slot *s)
 {
 	struct client_deferred_ctime *o = f->n_deferred > 0 ? deferred_find(f, s->nodes[0]) : NULL;
@@ -180,7 +182,7 @@ void client_deferred_ctime_flush(struct fuse_client *f, uint64_t until_ns)
 
 	if (f->link != CLIENT_READY)
 		return;
-	if (!(f->features & FUSE_PROTO_FEATURE_TOUCH)) { /* the server no longer supports updates of
+	if (!(f->features & FUSE_PROTO_FEATURE_TOUCH)) { /* this server does not support updates of
 							    the ctime alone */
 		while (f->n_deferred > 0)
 			deferred_drop(f, &f->deferred[0]);

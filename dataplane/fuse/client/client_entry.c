@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Makes the entries that the kernel gets: names with their nodes and attributes, and how long both
- * are valid. */
+/* Makes the directory entries that the kernel gets. An entry is a name with its node, its
+ * attributes, and how long the kernel may cache both. */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
 #include <string.h>
 #include <sys/stat.h>
 
 /* How many seconds the kernel may cache attributes, and names of directories. The kernel looks up
- * all other names each time, unless the server leases them, so that an open never gets a file that
- * had the name earlier (plenum-consistency(7)). */
+ * all other names each time, unless the server leases them, so that an open never finds a file that
+ * had this name earlier (plenum-consistency(7)). */
 #define ATTR_VALID_S 1U
 #define DIR_VALID_S 1U
 #define LEASE_NS NSEC_PER_SEC
@@ -31,10 +31,10 @@ static uint64_t valid_ns(const struct fuse_entry_out *entry)
 }
 
 /*
- * Returns whether the kernel needs no entry for this node. A READDIRPLUS answer has entries for
- * kernels that do not know the files yet. If the kernel has already cached everything about a
- * leased file, another entry would only make it drop other data, such as ACLs, and request these
- * again one by one.
+ * Returns whether the kernel needs no entry for this node. The entries of a READDIRPLUS answer save
+ * the kernel lookups of files that it has not cached. If the kernel has already cached everything
+ * about a leased file, a new entry has a disadvantage: the kernel drops other data that it has
+ * cached, such as ACLs, and requests these again one by one.
  */
 static bool entry_is_cached(const struct fuse_client *f, const struct client_slot *s,
 			    const struct client_node *node, uint64_t now_ns)
@@ -102,8 +102,8 @@ void client_entry_prefetched(struct fuse_client *f, struct client_prefetch *l, b
 
 	if (entry->nodeid == 0)
 		return;
-	/* Return only the name: the kernel looks up each file without a lease anyway when a program
-	 * uses it. */
+	/* Return only the name of a file without a lease: the kernel looks up such a file anyway
+	 * when a program uses it. */
 	if (special || !(dir || leased) || !client_attr_is_valid(&entry->attr)) {
 		(void)client_answer_handle(&l->a, &skipped);
 		entry->nodeid = 0;
@@ -113,9 +113,9 @@ void client_entry_prefetched(struct fuse_client *f, struct client_prefetch *l, b
 		entry->nodeid = 0;
 	if (entry->nodeid == 0)
 		return;
-	/* The kernel may have newer attributes of this node than the prefetched entry has: from a
-	 * later answer, or from an answer that a mount worker has passed to the kernel and not yet
-	 * reported to this worker. */
+	/* The kernel may have got newer attributes of this node than the prefetched entry contains:
+	 * in a later answer, or from a mount worker that has not yet reported this to this
+	 * worker. */
 	if (client_shown_since(f, node, l->n_shown) || client_dispatch_has_pending(f, node)) {
 		client_cache_kernel_valid_drop(&f->cache, node);
 		client_node_forget(&f->nodes, node, 1);

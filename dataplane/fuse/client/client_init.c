@@ -98,8 +98,8 @@ void client_init_compose(const struct fuse_client *f, struct client_init_msg *re
 {
 	const struct client_head *head = f->state.head;
 	const bool locks = client_locks_wanted(f) && head->flags & FUSE_PROTO_HAS_RESEND;
-	/* With mount workers, this client cannot use leases on the names of a directory. Such
-	 * leases would only make other clients wait. */
+	/* A client with mount workers does not use leases on the names in a directory. So it must
+	 * not request any, because they would only delay other clients. */
 	const uint32_t unused = (f->dispatch || f->area ? FUSE_PROTO_FEATURE_NAMES : 0) |
 				(locks ? 0 : FUSE_PROTO_FEATURE_LOCKS | FUSE_PROTO_FEATURE_RECLAIM);
 
@@ -131,8 +131,8 @@ int client_init_served(struct fuse_client *f, void *msg, size_t len)
 	    !client_answer_handle(&a, &root))
 		return -EPROTO;
 	client_node_root(&f->nodes, root.bytes, root.len);
-	client_sync(f); /* data that mount workers wrote may be lost too, so first record their
-			   writes */
+	client_sync(f); /* the lost data may include writes of mount workers, so record these
+			   first */
 	if (head->served && head->verifier != a.server.verifier)
 		client_nodes_lose(&f->nodes);
 	client_publish(&head->verifier, a.server.verifier);

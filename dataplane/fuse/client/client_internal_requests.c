@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests that the client itself makes: it begins sessions, reopens files that the server has
- * forgotten, and reports closed files and interrupted requests. None of these leads to a reply to
- * the kernel.
+ * Requests that the client makes by itself, without a request of the kernel: to begin a session, to
+ * reopen files that the server has forgotten, and to report closed files and interrupted requests.
+ * They lead to no reply to the kernel.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
@@ -10,10 +10,10 @@
 #include <string.h>
 
 #define INTERNAL_RETRY_NS NSEC_PER_SEC
-/* How long the report of a closed file waits for other files to be closed, so that one request
- * reports several. */
+/* The client waits this long after a file was closed, so that one request can report several closed
+ * files. */
 #define INTERNAL_RELEASE_NS (20 * NSEC_PER_MSEC)
-/* Flags that must not be repeated when a file is reopened. */
+/* open(2) flags that must not be repeated when a file is reopened */
 #define INTERNAL_REOPEN_NOT (O_CREAT | O_EXCL | O_TRUNC | O_NOCTTY)
 
 static void header_set(struct client_slot *s, uint64_t nodeid, uint32_t uid, uint32_t gid)
@@ -87,8 +87,8 @@ void client_internal_hello_answer(struct fuse_client *f, int status, void *msg, 
 		return;
 	}
 	f->link = CLIENT_AWAY;
-	/* If the session was lost, the next session sends INIT again at once. If the server
-	 * refused, wait before the next try. */
+	/* If the session was lost, the client sends INIT again as soon as it has another session.
+	 * If the server refused INIT, wait before the next try. */
 	f->retry_ns = status == -ECONNRESET ? 0 : now_ns + INTERNAL_RETRY_NS;
 }
 
@@ -154,7 +154,7 @@ static void reopen_all(struct fuse_client *f, uint64_t now_ns)
 	client_dispatch_report_served(f);
 }
 
-/* Returns whether the error may be temporary, and so says nothing about the file. */
+/* Returns whether the error may go away by itself, so that the file may be opened later. */
 static bool is_transient(int error)
 {
 	return error == -EMFILE || error == -ENFILE || error == -ENOMEM || error == -EAGAIN ||
@@ -202,9 +202,9 @@ void client_internal_reopened(struct fuse_client *f, const struct client_slot *s
 	f->flush_wanted = true;
 }
 
-/* Returns the next closed file to report. Two kinds of files need no report: those that were opened
- * by a previous incarnation of the server, and those that the server never opened. A file that the
- * server is opening now is reported later. */
+/* Returns the next closed file to report. Files that only a previous incarnation of the server had
+ * open, and files that the server never opened, need no report. A file that the server is opening
+ * now is reported later. */
 static struct client_file *release_next(struct fuse_client *f)
 {
 	struct client_file *file;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Handles INTERRUPTs of the kernel and the timeout of soft mounts, and regularly checks for killed
- * processes. */
+/* Handles the kernel's INTERRUPT requests and the timeouts of soft mounts, and checks regularly for
+ * processes that were killed. */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
 #include <string.h>
@@ -20,9 +20,9 @@ void client_interrupt_request(struct fuse_client *f, const void *req, size_t len
 		client_forward_interrupt(f, in.unique, now_ns);
 }
 
-/* Checks all requests whose process got a signal. full: also checks all old requests, because FUSE
- * may send no INTERRUPT for them, or may hold INTERRUPTs that the client cannot read until a slot
- * is free. */
+/* Checks the requests of all processes that got a signal. full: also checks all requests that have
+ * been in progress for long. FUSE may send no INTERRUPT for these, or the client may have no free
+ * slot to read it. */
 static void look_all(struct fuse_client *f, bool full, uint64_t now_ns)
 {
 	struct client_slot *s, *newer;

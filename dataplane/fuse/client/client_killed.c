@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ends the requests of processes that are being killed. A signal that does not kill the process
- * ends no request: programs do not expect that a signal interrupts a write or an fsync, and a
- * database would stop after EINTR. FUSE does not report which signal it was, but procfs does.
+ * Ends the requests of processes that are being killed. Other signals end no request, because
+ * programs do not expect that a signal interrupts a write or an fsync; a database, for example,
+ * would stop after EINTR. FUSE does not report which signal a process got, but procfs shows it.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
@@ -44,15 +44,16 @@ void client_killed_abandon(struct fuse_client *f, struct client_slot *s, int err
 
 /*
  * Ends a request that waits at the client at once. For a request at the server, the client sends an
- * interrupt and waits for a moment, so that a dead process leaves nothing in progress. If procfs
- * has no information, a process with a signal counts as dying, because a process that hangs for
- * ever would be worse.
+ * interrupt and waits CLIENT_KILLED_NS for the answer, so that the server executes nothing for a
+ * dead process. If procfs has no information, any signal counts as fatal, because a process that
+ * cannot be killed would be worse.
  */
 void client_killed_look(struct fuse_client *f, struct client_slot *s, uint64_t now_ns)
 {
 	if (client_locks_must_end(s->opcode,
 				  s->state == CLIENT_SLOT_SENT || client_slot_is_resent(s))) {
-		/* In a grace period, a lock request waits at the server: it ends with EINTR. */
+		/* The server may keep the request until its grace period ends. The interrupt makes
+		 * the server answer it with EINTR. */
 		if (s->opcode != FUSE_FLUSH && s->interrupted && s->state == CLIENT_SLOT_SENT)
 			client_internal_interrupt(f, s);
 		return;

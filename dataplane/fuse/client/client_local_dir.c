@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Handles local directories: while the server leases the names in a directory to the client, the
- * client opens the directory from its cache, without the server. That is safe because a directory
- * that contains names cannot be removed, and the lease prevents other clients from removing the
- * names. But once a directory is removed, it stays usable only for clients that have it open as far
- * as the server knows. So the client opens a local directory at the server before its lease on the
- * names ends, and before it removes the last name itself. It begins early enough that the server
- * has time to open the directory: at the latest when the cached entries have become too old to be
- * used.
+ * Handles local directories. While the server leases the names in a directory to the client, the
+ * client opens the directory from its cache, without the server. This is safe as long as the lease
+ * lasts: no other client can remove the names, and a directory with names in it cannot be removed.
+ * After its removal, a directory is usable only for clients that have it open at the server. So the
+ * client opens a local directory at the server before its lease on the names ends, and before it
+ * removes the last name itself. It starts early enough for the server to answer: at the latest when
+ * the cached entries have become too old to be used.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
 #include <string.h>
 
-/* Returns the lowest bits of the request's number. The number is even, so bit 0 is set in the
- * result, which is then never 0. */
+/* Returns the lowest bits of the request's number, with bit 0 set so that the result is never 0.
+ * The kernel's numbers are even, so bit 0 carries no information. */
 static uint32_t request_of(const struct fuse_in_header *in)
 {
 	return (uint32_t)in->unique | 1;
@@ -40,8 +39,8 @@ static bool open_repeat(struct fuse_client *f, const struct fuse_in_header *in)
 
 /* ------------------------------------------------------------------ opening at the server */
 
-/* Returns the open file of the local directory; NULL if it was closed, or is open at the server
- * meanwhile. */
+/* Returns the open file of the local directory. Returns NULL if the file was closed, or was opened
+ * at the server since. */
 static const struct client_file *local_dir_file(const struct fuse_client *f,
 						const struct client_local_dir *a)
 {
@@ -72,7 +71,8 @@ static bool local_dir_reopen(struct fuse_client *f, const struct client_local_di
 	return client_internal_is_reopening(f, i) || client_internal_reopen(f, i);
 }
 
-/* Opens, at the server, those local directories that other clients may remove soon. */
+/* Opens local directories at the server if it is time to, because the client's leases on their
+ * names end soon. */
 static void local_dir_flush(struct fuse_client *f, uint64_t now_ns)
 {
 	struct client_prefetches *p = &f->prefetch;
@@ -109,8 +109,8 @@ static bool removes_name(uint32_t opcode)
 }
 
 /* Returns whether a removal must wait until the directory is open at the server. If the server
- * cannot open the directory for now, the removal is sent anyway, because it may free the resources
- * that the server lacks. */
+ * cannot open the directory at present, for example because it is out of resources, the removal is
+ * sent anyway, because it may free such resources. */
 static bool names_hold(struct fuse_client *f, const struct client_slot *s)
 {
 	struct client_prefetches *p = &f->prefetch;
@@ -133,8 +133,8 @@ static bool names_hold(struct fuse_client *f, const struct client_slot *s)
 	return holds;
 }
 
-/* Decides whether the request must wait until the server has opened a local directory: the one that
- * the request uses, or one that may lose its last name by this request. */
+/* Makes a request wait until the server has opened the local directory that the request uses, or
+ * whose last name the request may remove. */
 static int local_dir_holds(struct fuse_client *f, struct client_slot *s)
 {
 	const struct client_file *file =
@@ -164,8 +164,8 @@ int client_local_dir_error(const struct fuse_client *f, const struct client_slot
 
 /* ------------------------------------------------------------------ opening */
 
-/* Returns whether a removal of a name in the directory is in flight, so that it is unknown how many
- * names the directory has. */
+/* Returns whether the removal of a name in the directory is in flight. If so, the number of names
+ * left is unknown. */
 static bool is_losing_names(const struct fuse_client *f, const struct client_node *node)
 {
 	for (unsigned i = 0; f->n_sent > 0 && i < CLIENT_SLOTS - CLIENT_SLOTS_INTERNAL; i++)

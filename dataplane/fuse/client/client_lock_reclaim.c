@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reclaims the mount's locks after a reboot of the server's host: notes from the server's answers
- * which locks programs hold, and requests these again in the first session after the reboot, before
- * any other request. A request for a lock whose answer the reboot has prevented may or may not have
- * been executed. So the client reclaims only what its programs hold in both cases, and then sends
- * the request again. If a lock cannot be reclaimed, the open files of its node fail with EIO, as
- * after a loss of all locks.
+ * Reclaims the mount's locks after a reboot of the server's host. The client learns from the
+ * server's answers which locks programs hold, and requests these locks again in the first session
+ * after the reboot, before any other request. If the reboot has prevented the answer to a lock
+ * request, the server may or may not have executed the request. So the client reclaims only locks
+ * that its programs hold in both cases, and then sends the request again. If the server does not
+ * grant a reclaimed lock, the open files of that node fail with EIO, as after a loss of all locks.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
@@ -14,14 +14,14 @@
 
 #define RETRY_NS NSEC_PER_SEC
 
-/* A request that sets or frees locks. */
+/* a request that sets or frees locks */
 struct change {
 	struct client_lock lock;
-	bool sets;   /* a SETLK for a lock; else the range is freed */
-	bool opener; /* all locks that were made by lock.file are freed */
+	bool sets;   /* true: sets `lock`; false: frees the range */
+	bool opener; /* frees all locks that the open file lock.file has made */
 };
 
-/* Returns false if the request neither sets nor frees locks. */
+/* Reads the request into *ret. Returns false if it neither sets nor frees locks. */
 static bool change_read(const uint8_t *req, struct change *ret)
 {
 	struct fuse_flush_in flush;
@@ -61,8 +61,8 @@ static bool disturbs(const struct change *a, const struct change *b)
 		 a->lock.start <= b->lock.end && b->lock.start <= a->lock.end));
 }
 
-/* Returns whether another request of the same owner for a part of the range is at the server: it is
- * not known in which order the server has executed the two. */
+/* Returns whether another request of the same owner for an overlapping range is in flight. It is
+ * then unknown in which order the server has executed the two. */
 static bool is_disturbed(const struct fuse_client *f, const struct client_slot *self,
 			 const struct change *c)
 {
@@ -88,11 +88,11 @@ static void note_set(struct client_ledger *l, const struct change *c, int error)
 		client_ledger_set(l, &c->lock);
 		break;
 	case -EAGAIN:
-	case -EINTR: /* flock(2) gives up the former lock when it cannot get the new one at once */
+	case -EINTR: /* flock(2) frees the owner's old lock first if it cannot convert it at once */
 		if (c->lock.flock)
 			client_ledger_free(l, &c->lock);
 		break;
-	case -EDEADLK: /* only for fcntl(2): nothing has changed */
+	case -EDEADLK: /* only fcntl(2) gets this error, and its locks are unchanged */
 		break;
 	case -ENOLCK:
 		if (!c->lock.flock)
@@ -121,15 +121,16 @@ void client_locks_note(struct fuse_client *f, const struct client_slot *self, co
 		client_ledger_free(l, &c.lock);
 	else if (error != -ENOLCK || resent)
 		client_ledger_doubt(l, c.lock.nodeid);
-	/* A weaker lock may have been reclaimed in place of the one that the program still has. */
+	/* The client may have reclaimed a shared lock, while the program still holds the exclusive
+	 * lock. */
 	if (c.sets && error == -ENOLCK && resent)
 		client_ledger_doubt(l, c.lock.nodeid);
 }
 
 /* ------------------------------------------------------------------ reclaiming */
 
-/* Takes from the ledger what a request, which may have been executed before the reboot, may have
- * freed. */
+/* The server may have executed this request before the reboot. Removes from the ledger the locks
+ * that the request frees. */
 static void give_up(struct client_ledger *l, const uint8_t *req)
 {
 	struct change c;
@@ -169,7 +170,7 @@ static void prepare(struct fuse_client *f)
 	client_ledger_unsend(l);
 }
 
-/* Returns the open file by which the lock was made, if the server has it open now. */
+/* Returns the open file that has made the lock, or NULL if the server does not have it open now. */
 static const struct client_file *opener_of(const struct fuse_client *f,
 					   const struct client_lock *lock)
 {
@@ -184,7 +185,7 @@ static const struct client_file *opener_of(const struct fuse_client *f,
 		       : NULL;
 }
 
-/* Returns false if the request cannot be sent now. */
+/* Requests the lock again. Returns false if the client cannot send the request now. */
 static bool reclaim(struct fuse_client *f, struct client_lock *lock)
 {
 	const struct client_file *file = opener_of(f, lock);

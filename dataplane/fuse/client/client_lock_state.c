@@ -23,9 +23,9 @@ static struct client_node *locked_node(struct fuse_client *f, const struct clien
 	return node && node->flags & CLIENT_NODE_LOCKED ? node : NULL;
 }
 
-/* Marks the open files of the node, or of all nodes with locks, as having lost their locks, then
- * marks these nodes as having no locks. If this worker dies meanwhile, its successor repeats this,
- * because the epoch is stored last, or because the successor cannot reclaim the locks. */
+/* The locks on the node, or on all nodes, are lost. Marks the open files of these nodes first, and
+ * then clears the nodes' marks. If this worker dies in between, its successor repeats this, because
+ * the client stores the new epoch last, or because the successor cannot reclaim the locks. */
 void client_locks_lose(struct fuse_client *f, uint64_t nodeid)
 {
 	unsigned n = 0;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The lock requests of a mount whose locks the server manages. A blocking request that the server
- * cannot grant gives its slot back and waits in a table here. One call per session
- * (FUSE_PROTO_LOCK_WAIT) brings all grants. After a lost session, the waiting requests are sent
- * again; the server then grants at once the requests that have got their locks meanwhile.
+ * The lock requests of a mount whose locks the server manages. If the server cannot grant a
+ * blocking request at once, the request leaves its slot and waits in a table here. The server
+ * reports all grants as the answer to one call that is always in flight (FUSE_PROTO_LOCK_WAIT).
+ * After the loss of a session, the client sends the waiting requests again; the server then grants
+ * those at once that have got their locks in the meantime.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 #include "netcfg/base/log.h"
@@ -47,7 +48,8 @@ static void wait_remove(struct fuse_client *f, struct client_lock_wait *w)
 }
 
 /* Call when a program gets a lock: the program must see what other programs have written under
- * their locks. The file's data is in no cache, but its attributes are cached. */
+ * their locks. The kernel does not cache data on such mounts, but it caches attributes, which are
+ * invalidated here. */
 static void lock_got(struct fuse_client *f, uint64_t nodeid)
 {
 	struct client_node *node = client_node_get(&f->nodes, nodeid);
@@ -91,8 +93,8 @@ static void wait_add(struct fuse_client *f, struct client_slot *s)
 
 	*w = (struct client_lock_wait){.unique = s->unique, .cancel = s->interrupted};
 	memcpy(w->req, s->req, sizeof(w->req));
-	/* The slot has the file handle of the server, which may change, so copy the handle of the
-	 * kernel. */
+	/* The slot has the file handle of the server, which differs in the next session. So store
+	 * the kernel's handle. */
 	memcpy(w->req + s->refs.fh_at[0], &s->refs.fhs[0], sizeof(s->refs.fhs[0]));
 	client_slot_free(f, s);
 	wait_todo(f);
@@ -129,15 +131,16 @@ void client_locks_cancelled(struct fuse_client *f, const struct client_slot *s, 
 	memcpy(&out, msg, sizeof(out));
 	if (out.error == 0)
 		wait_end(f, w, -EINTR);
-	else if (out.error == -ENOENT) /* the request had got its lock before the cancellation */
+	else if (out.error == -ENOENT) /* the server had granted the lock before the cancellation
+					  arrived */
 		wait_end(f, w, 0);
 	wait_todo(f);
 }
 
 /* ------------------------------------------------------------------ requests of the kernel */
 
-/* Returns whether the server can handle a lock request. If it cannot, the request fails, because
- * programs must not assume that they exclude programs of other clients. */
+/* Returns whether the server can handle lock requests. If it cannot, the client fails them:
+ * otherwise a program could believe that its lock excludes programs on other clients. */
 static bool can_serve(struct fuse_client *f)
 {
 	const char *why = NULL;
@@ -223,8 +226,8 @@ static int locks_holds(struct fuse_client *f, struct client_slot *s)
 
 /* ------------------------------------------------------------------ answers */
 
-/* Returns whether no other request about locks of the node is in flight, and no lock request of the
- * mount waits. */
+/* Returns whether no other lock request for the node is in flight, and no lock request of the mount
+ * waits. */
 static bool is_alone(const struct fuse_client *f, const struct client_slot *s)
 {
 	for (unsigned i = 0; i < CLIENT_SLOTS; i++) {
@@ -291,8 +294,8 @@ bool client_locks_answer(struct fuse_client *f, struct client_slot *s,
 
 	if (s->opcode == FUSE_FLUSH)
 		closed(f, s);
-	/* The server manages no locks. Do not pass its ENOSYS on: the kernel would never send FLUSH
-	 * again, not even for another server. */
+	/* This server manages no locks. Reply success instead of ENOSYS: after ENOSYS the kernel
+	 * would never send FLUSH again, not even to another server. */
 	if (s->opcode == FUSE_FLUSH && a->out.error == -ENOSYS) {
 		client_slot_fail(f, s, 0);
 		return true;
@@ -303,7 +306,8 @@ bool client_locks_answer(struct fuse_client *f, struct client_slot *s,
 			return true;
 		}
 		client_locks_note(f, s, s->req, 0, client_slot_is_resent(s));
-		lock_got(f, s->refs.nodeids[0]); /* the grant arrived before this answer */
+		lock_got(f, s->refs.nodeids[0]); /* the report of the grant arrived before this
+						    answer */
 		client_slot_fail(f, s, 0);
 		return true;
 	}
@@ -312,16 +316,16 @@ bool client_locks_answer(struct fuse_client *f, struct client_slot *s,
 		return false;
 	if (locks(s))
 		lock_got(f, s->refs.nodeids[0]);
-	/* If a lock was granted since the request was sent, the answer may be older than the grant,
-	 * so it does not count. */
+	/* If the server has granted a lock since the request was sent, this answer may be older
+	 * than the grant and must be ignored. */
 	else if (a->is_unlocked && s->n_grants == f->locks.n_grants && is_alone(f, s))
 		unlocked(f, node);
 	return false;
 }
 
-/* Handles the answer to FUSE_PROTO_LOCK_WAIT: replies to the requests that have got their locks. If
- * such a request is still in a slot, its own answer is on the way, so sets the slot's
- * lock_granted. */
+/* Handles the answer to FUSE_PROTO_LOCK_WAIT: replies to the requests whose locks the server has
+ * granted. If such a request is still in its slot, its own answer is on the way, so only sets
+ * lock_granted of the slot. */
 static void granted(struct fuse_client *f, const void *msg, size_t len, uint64_t now_ns)
 {
 	struct fuse_out_header out = {.error = -EIO};

@@ -25,7 +25,7 @@ struct client_answer;
 /* A lock request of the kernel that waits at the server. It uses no slot. */
 struct client_lock_wait {
 	uint64_t unique; /* number of the request, as the kernel sent it */
-	bool repeat;	 /* the session has ended, so the request must be sent again */
+	bool repeat;	 /* the session has ended, so the client must send the request again */
 	bool cancel, cancel_sent;
 	uint8_t req[CLIENT_LOCK_REQ_BYTES];
 };
@@ -33,18 +33,18 @@ struct client_lock_wait {
 enum client_reclaim {
 	CLIENT_RECLAIM_NONE,
 	CLIENT_RECLAIM_DUE,   /* the server's host has rebooted: the locks must be reclaimed */
-	CLIENT_RECLAIM_LOCKS, /* they are being reclaimed */
-	CLIENT_RECLAIM_END,   /* all are; the server is to be told */
-	CLIENT_RECLAIM_ENDS,  /* that message is under way */
+	CLIENT_RECLAIM_LOCKS, /* the client is reclaiming the locks */
+	CLIENT_RECLAIM_END,   /* all locks are reclaimed; the server must still be informed */
+	CLIENT_RECLAIM_ENDS,  /* the message that informs the server is in flight */
 };
 
 struct client_locks {
 	struct client_ledger ledger; /* the locks that programs hold */
 	enum client_reclaim reclaim;
-	unsigned n_reclaims;		/* requests to reclaim a lock that are under way */
-	struct client_lock_wait *waits; /* NULL: no request has had to wait yet */
+	unsigned n_reclaims;		/* number of reclaim requests in flight */
+	struct client_lock_wait *waits; /* NULL: no request has had to wait so far */
 	unsigned n_waits;
-	unsigned n_todo;   /* number of requests to send again or to cancel */
+	unsigned n_todo;   /* number of waiting requests to send again or to cancel */
 	uint64_t n_grants; /* number of locks that programs of this mount have got */
 	bool asked;	   /* a FUSE_PROTO_LOCK_WAIT call is in flight */
 	bool refused;	   /* the log already has the reason why lock requests are refused */
@@ -65,21 +65,23 @@ void client_locks_lose(struct fuse_client *f, uint64_t nodeid);
  * locks. If the epoch has changed, all locks are lost. reclaims: the server's host has rebooted,
  * and the locks must be reclaimed. */
 void client_locks_served(struct fuse_client *f, uint64_t epoch, bool reclaims);
-/* Call at the start: the locks of a predecessor are not known, so they cannot be reclaimed. */
+/* Call when this worker starts: it does not know a predecessor's locks, so it cannot reclaim
+ * them. */
 void client_locks_adopt(struct fuse_client *f);
 /* Returns whether a request of this opcode must fail, because the file's locks are lost. */
 bool client_locks_lost(const struct client_file *file, uint32_t opcode);
 /* Changes the kernel's RELEASE into a FLUSH that frees the locks that this open file has made.
  * Returns false, and changes nothing, if the open file has no locks. */
 bool client_locks_release(struct fuse_client *f, struct client_file *file, void *req);
-/* Returns whether the client must wait for the server's answer to this request even if its process
- * is being killed. sent: it was sent to the server. */
+/* Returns whether the client must wait for the server's answer even if the process that made the
+ * request is being killed. sent: the request was sent to the server. */
 bool client_locks_must_end(uint32_t opcode, bool sent);
 
 /* ---- client_lock_reclaim.c ---- */
 
-/* Call when the request has ended with this result: notes which locks programs hold. self: its
- * slot; NULL: it has none. resent: it was sent in more than one session. */
+/* Call when a lock request has ended with this result: updates the ledger of locks that programs
+ * hold. self: the slot of the request; NULL: it has no slot. resent: the client sent the request in
+ * more than one session. */
 void client_locks_note(struct fuse_client *f, const struct client_slot *self, const uint8_t *req,
 		       int error, bool resent);
 /* Call when all files are open at the server again. Returns false while locks must be reclaimed
@@ -101,13 +103,12 @@ bool client_locks_answer(struct fuse_client *f, struct client_slot *s,
  * the session ended, the cancellation is sent again. */
 void client_locks_cancelled(struct fuse_client *f, const struct client_slot *s, const void *msg,
 			    size_t len);
-/* Fails the lock request in the slot. A request that closes an open file closes the file as
- * well. */
+/* Fails the lock request in the slot. If the request closes an open file, also closes that file. */
 void client_locks_fail(struct fuse_client *f, struct client_slot *s, int error);
 /* Fails the lock requests that wait without a slot. */
 void client_locks_fail_waits(struct fuse_client *f, int error);
-/* Call when a process got a signal while it waits for the answer to the request `unique`. Returns
- * false if no such request waits here. */
+/* Call when a process got a signal while it waits for the lock request `unique`. Returns false if
+ * no such request waits here. */
 bool client_locks_interrupt(struct fuse_client *f, uint64_t unique);
 
 #endif

@@ -12,12 +12,12 @@
 
 #define PING_HEAD sizeof(((struct client_ping_msg *)0)->head)
 #define BUSY_WAIT_NS (5 * NSEC_PER_MSEC)
-/* How long a test waits for a pair: longer than connecting a pair takes. */
+/* How long a test waits for a queue pair. Connecting a pair takes less time. */
 #define PAIR_WAIT_NS (3 * NSEC_PER_SEC)
 /* Pause after a request, as a multiple of the request's duration. The server refuses a request that
  * comes sooner. */
 #define RESTS 3U
-#define WISH_REST_NS NSEC_PER_SEC /* pause between two tests that the server requests */
+#define WISH_REST_NS NSEC_PER_SEC /* pause between two tests that the server has requested */
 
 static void ping_over(struct fuse_client *f, int status, const char *reason, uint64_t now_ns)
 {
@@ -26,8 +26,9 @@ static void ping_over(struct fuse_client *f, int status, const char *reason, uin
 	if (p->over)
 		return;
 	p->over = true;
-	/* Each request was followed by a pause already. Between tests that the server requests, a
-	 * short pause suffices; a longer one would only delay the next test. */
+	/* The client has already paused after each request of the test. A test that the server has
+	 * requested needs only a short pause after it: a longer one would only delay the server's
+	 * next test. */
 	if (p->is_servers)
 		p->pause_until_ns = now_ns + WISH_REST_NS;
 	fuse_ping_end(&p->run, p->each_ns, status, reason);
@@ -51,8 +52,8 @@ int fuse_client_ping(struct fuse_client *f, const struct launch_ping *ask, uint6
 	 * requested. */
 	if (p->run.id && !p->is_servers)
 		return -EBUSY;
-	/* If a request of an earlier test is pending, it still uses the buffer. This test begins
-	 * only after the answer to that request. */
+	/* A pending request of an earlier test still uses the buffer. So this test begins only
+	 * after the answer to that request. */
 	if (!p->buf)
 		p->buf = client_pool_get(&f->pool, CLIENT_READ_RESERVE, 0);
 	if (!p->buf)
@@ -135,8 +136,8 @@ static uint64_t ping_due(struct fuse_client *f, uint64_t now_ns)
 	if (now_ns < p->due_ns)
 		return p->due_ns;
 	why = fuse_client_rdma_reason(f, p->run.port);
-	/* Wait for a while: the pair is being connected, or there is no path to the server at
-	 * present. */
+	/* Wait, because the queue pair is being connected, or because no path to the server is
+	 * up. */
 	if (f->link == CLIENT_READY &&
 	    (why == PORT_RDMA_OK || client_rdma_is_asking(f, p->run.port)) &&
 	    !(port_rdma_ready(f->rdma.peer) >> p->run.port & 1)) {
@@ -183,7 +184,8 @@ static int answer_read(const struct client_ping *p, const void *msg, size_t len,
 }
 
 /* Adds the results in the server's answer to the results of the test. The pause before the next
- * request depends on the time that we measured, not on the duration that the server reports. */
+ * request depends on the time that this client measured, not on the duration that the server
+ * reports. */
 static void answer_add(struct client_ping *p, const struct fuse_proto_ping *a, uint64_t now_ns)
 {
 	memcpy(&p->each_ns[p->run.done], a->each_ns, a->count * sizeof(a->each_ns[0]));
@@ -204,11 +206,11 @@ static void ping_answer(struct fuse_client *f, const void *msg, size_t len, uint
 	if (!p->waits)
 		return;
 	p->waits = p->is_stale = false;
-	/* Drop the pair also after an invalid answer, which says nothing about the pair's state. */
+	/* Drop the queue pair also after an invalid answer, because its state is then unknown. */
 	if (r == -EPROTO || (r == 0 && a.status == FUSE_PROTO_PING_FAILED))
 		client_rdma_pair_failed(f, p->asked.leg, p->serial);
-	if (is_stale) /* the test of this request has ended already, and the buffer belongs to
-			 the next test */
+	if (is_stale) /* the test of this request has ended before, and the buffer belongs to the
+			 next test */
 		goto out;
 	if (p->run.id && !p->over && r == 0)
 		answer_add(p, &a, now_ns);

@@ -26,9 +26,9 @@
 /* The client does not use a cached directory if the kernel has learned something newer about more
  * than one in this many entries, because these entries would have no attributes. */
 #define DIR_CACHE_STALE 8U
-/* Limits how many opens request no prefetch. A program that opens directories without reading them
- * will probably continue to do so. So after the n-th unread prefetch in a row, the next 2^n - 1
- * opens request no entries. */
+/* Limit for n below. A program that opens directories without reading them will probably continue
+ * to do so. So after the n-th unread prefetch in a row, the next 2^n - 1 opens request no
+ * entries. */
 #define UNREAD_MAX 6U
 /* How long the client assumes that a directory is too large for a prefetch, after it was too large
  * once. */
@@ -133,8 +133,8 @@ static void note_unread(struct fuse_client *f, const struct client_prefetch *unr
 
 /* ------------------------------------------------------------------ storing entries */
 
-/* Returns whether all entries in the answer are complete, and the answer has as many handles as
- * they need. */
+/* Returns whether the answer contains only complete entries, and a handle for each entry that needs
+ * one. */
 static bool is_whole(const struct client_answer *a)
 {
 	size_t off = 0, at;
@@ -212,7 +212,7 @@ static struct client_answer dir_cache_entries(const struct client_prefetches *p,
 				      .n_handles = k->n_handles};
 }
 
-/* Returns whether the kernel still has a use for most of the cached entries. */
+/* Returns whether most cached entries still have current attributes. */
 static bool dir_cache_is_useful(const struct fuse_client *f, const struct client_dir_cache *k)
 {
 	struct client_answer a = dir_cache_entries(&f->prefetch, k);
@@ -253,7 +253,7 @@ int client_prefetch_take(struct fuse_client *f, const struct client_slot *s,
 
 	of.body += head;
 	of.body_len -= head;
-	/* Return only the struct fuse_open_out to the kernel, without the entries. */
+	/* The kernel gets only the struct fuse_open_out, without the entries that follow it. */
 	a->body_len = head;
 	a->out.len = (uint32_t)(sizeof(a->out) + head);
 	memcpy(a->body - sizeof(a->out), &a->out, sizeof(a->out));
@@ -318,7 +318,8 @@ static bool is_valid(const struct fuse_client *f, const struct client_prefetch *
 	       f->prefetch.n_shown - p->n_shown <= CLIENT_SHOWN_MAX;
 }
 
-/* Copies as many of the next entries as fit into the answer. Returns the number of bytes. */
+/* Copies as many of the next entries as fit into the reply to the kernel. Returns the number of
+ * bytes. */
 static size_t prefetch_fill(struct fuse_client *f, struct client_prefetch *p, bool plus,
 			    uint8_t *to, size_t room)
 {

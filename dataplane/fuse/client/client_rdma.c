@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Bulk data via RDMA, at the client: connects queue pairs with the server and checks them, offers
- * the memory of a request to the server, and keeps offered memory unused as long as the server may
- * write to it by a queue pair.
+ * Bulk data via RDMA, at the client. The client connects queue pairs with the server and checks
+ * them, and offers the memory of requests to the server. It does not use offered memory for
+ * anything else while the server can still write to it by a queue pair.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
 #include <string.h>
 
-#define RDMA_RETRY_NS NSEC_PER_SEC /* interval of attempts, and of checks on existing pairs */
+#define RDMA_RETRY_NS NSEC_PER_SEC /* interval of attempts, and of checks on queue pairs */
 /* After a device has changed, for example its addresses, the client sends its next request for
  * pairs after this time; servers accept no shorter interval. */
 #define RDMA_CHANGED_NS (250 * NSEC_PER_MSEC)
-/* If a pair on a working path fails within this time, the network may drop RDMA packets, and each
- * new pair would delay a transfer by some seconds. So the intervals of the next attempts grow. */
+/* If a queue pair on a working path fails within this time, the network may drop RDMA packets, and
+ * each new pair would delay a transfer by some seconds. So the intervals of the next attempts
+ * grow. */
 #define RDMA_LASTS_NS (30 * NSEC_PER_SEC)
 #define RDMA_RETRY_MOST_NS (64 * NSEC_PER_SEC)
 /* While some servers use InfiniBand and others Ethernet, the client asks them for their link types
@@ -51,8 +52,8 @@ static void rdma_done(struct fuse_client *f)
 
 /* ------------------------------------------------------------------ queue pairs */
 
-/* Drops all pairs, so that the server cannot write to offered memory any more. Call it before the
- * memory is used for anything else. */
+/* Drops all queue pairs, so that the server can no longer write to offered memory. Call it before
+ * the memory is used for anything else. */
 static void rdma_down(struct fuse_client *f, uint64_t now_ns)
 {
 	struct client_rdma *r = &f->rdma;
@@ -69,8 +70,8 @@ static void rdma_down(struct fuse_client *f, uint64_t now_ns)
 		r->legs[i].layers = 0;
 }
 
-/* Returns the path for which to make the port's pair. Returns NULL if the port has a pair already,
- * or can have none. */
+/* Returns the path on which to create the port's queue pair. Returns NULL if the port has a pair
+ * already, or cannot have one. */
 static const struct rudp_path_info *leg_path(const struct fuse_client *f,
 					     const struct rudp_path_info *paths, unsigned n_paths,
 					     unsigned port)
@@ -86,8 +87,8 @@ static const struct rudp_path_info *leg_path(const struct fuse_client *f,
 	return found;
 }
 
-/* Returns whether to try to make the leg's pair now. After a failure, the client waits before the
- * next try. */
+/* Returns whether to try to create the leg's queue pair now. After a failure, the client waits
+ * before the next try. */
 static bool leg_is_due(struct client_rdma *r, unsigned port, bool is_up, uint64_t now_ns)
 {
 	struct client_rdma_leg *leg = &r->legs[port];
@@ -101,7 +102,7 @@ static bool leg_is_due(struct client_rdma *r, unsigned port, bool is_up, uint64_
 		leg->due_ns = now_ns + MAX_OF(leg->wait_ns, RDMA_RETRY_NS) - RDMA_RETRY_NS;
 		leg->n_changes = port_rdma_changes(r->ports);
 	}
-	/* If a device has changed since the failure, the cause has probably gone, so do not
+	/* A change of the device since the failure has probably removed the cause, so do not
 	 * wait. */
 	if (leg->n_changes != port_rdma_changes(r->ports))
 		leg->wait_ns = leg->due_ns = 0;
@@ -128,7 +129,8 @@ static void address_put(uint8_t to[16], const struct ip_addr *ip)
 	memcpy(to + 12, ip->bytes, 4);
 }
 
-/* Creates our half of a pair for a leg and adds it to the message. */
+/* Creates this side of a queue pair for a leg, and adds the request for the other side to the
+ * message. */
 static void leg_ask(struct fuse_client *f, unsigned port, const struct rudp_path_info *path)
 {
 	struct client_rdma *r = &f->rdma;
@@ -136,8 +138,8 @@ static void leg_ask(struct fuse_client *f, unsigned port, const struct rudp_path
 	struct port_rdma_half half;
 	enum port_rdma_reason why = port_rdma_pair(r->peer, port, port, &half);
 
-	/* If our half could be created, keep the last reason until the server has answered, so that
-	 * the reported reason does not change every second. */
+	/* Keep the reason of the last failure until the server has answered, so that the reported
+	 * reason does not change every second. */
 	if (why != PORT_RDMA_OK) {
 		r->reasons[port] = why;
 		r->legs[port].layers = 0;
@@ -161,11 +163,11 @@ static void leg_ask(struct fuse_client *f, unsigned port, const struct rudp_path
 	}
 	r->msg.rdma.n_legs++;
 	r->asked |= (uint8_t)(1U << port);
-	r->made[port] = ++r->serial; /* take a new serial, because reports about earlier
-					requests do not refer to this pair */
+	r->made[port] = ++r->serial; /* take a new serial, so that the client ignores failures of
+					earlier pairs that the server reports later */
 }
 
-/* Adds to the message the question whether the server still has its half of the leg's pair. */
+/* Asks in the message whether the server still has its side of the leg's queue pair. */
 static void leg_check(struct client_rdma *r, unsigned port)
 {
 	r->msg.rdma.legs[r->msg.rdma.n_legs++] = (struct fuse_proto_rdma_leg){
@@ -212,8 +214,7 @@ static void rdma_flush(struct fuse_client *f, uint64_t now_ns)
 			leg_ask(f, i, path);
 			r->legs[i].made_ns = now_ns;
 		}
-		/* The leg has neither a path nor a pair, so the server's link type does not
-		 * matter. */
+		/* Without a path and a queue pair, the link type at the server does not matter. */
 		if (!path && !(port_rdma_ready(r->peer) & 1U << i))
 			r->legs[i].layers = 0;
 	}
@@ -239,8 +240,8 @@ static uint64_t rdma_due(struct fuse_client *f, uint64_t now_ns)
 	return want ? ask_at(r) : UINT64_MAX;
 }
 
-/* Returns the reason to report for the status in the server's answer. If the two sides do not
- * match, both report the same reason. Any other status means that the peer has no RDMA. */
+/* Returns the reason to report for the status in the server's answer. If the two sides do not fit
+ * together, both report the same reason. Any unknown status means that the server has no RDMA. */
 static enum port_rdma_reason reason_of_answer(uint8_t status)
 {
 	if (status == PORT_RDMA_KIND || status == PORT_RDMA_MTU)
@@ -288,8 +289,8 @@ void fuse_client_rdma_check_mixed(struct fuse_client *const *clients, unsigned n
 		r->mixed = mixed;
 		/* Limits the rate of new pairs, even if a server keeps changing its report. */
 		r->retry_ns = r->asked_ns + RDMA_RETRY_NS;
-		/* Requests in flight are then repeated in packets, as after the failure of a
-		 * pair. */
+		/* The client sends the requests in flight again, in packets, as after the failure
+		 * of a queue pair. */
 		for (unsigned k = 0; mixed && r->peer && k < r->n_ports; k++) {
 			port_rdma_drop(r->peer, k);
 			r->made[k] = ++r->serial;
@@ -297,9 +298,9 @@ void fuse_client_rdma_check_mixed(struct fuse_client *const *clients, unsigned n
 	}
 }
 
-/* Handles a server's request for an RDMA test. The server sends the request in its answer when the
- * client checks the pair of that port. The limits are the same as for a test by an operator of this
- * host. */
+/* Handles a server's request for an RDMA test. The server puts this request into its answer when
+ * the client checks the queue pair of that port. The limits are the same as for a test by an
+ * operator of this host. */
 static void ping_requested(struct fuse_client *f, unsigned port, const uint8_t said[16])
 {
 	struct fuse_proto_ping_order order;
@@ -348,8 +349,8 @@ static void leg_answered(struct fuse_client *f, const struct fuse_proto_rdma_leg
 	r->has_waiting = false;
 }
 
-/* Call when the server has lost its half of the pair: makes the client request a new pair at
- * once. */
+/* Call when the server has lost its side of the leg's queue pair: makes the client request a new
+ * pair at once. */
 static void leg_lost(struct client_rdma *r, unsigned port)
 {
 	if (!(port_rdma_ready(r->peer) & 1U << port))
@@ -359,9 +360,9 @@ static void leg_lost(struct client_rdma *r, unsigned port)
 	r->retry_ns = 0;
 }
 
-/* Connects the pairs that are in the server's answer. A leg that was requested but is not in the
- * answer is refused. A leg that was checked but is not in the answer has lost its pair, unless the
- * server is busy. */
+/* Connects the queue pairs that the server's answer contains. A requested leg that is not in the
+ * answer is refused. A checked leg that is not in the answer has lost its pair, unless the server
+ * is busy. */
 static void rdma_answer(struct fuse_client *f, const void *msg, size_t len, uint64_t now_ns)
 {
 	struct client_rdma *r = &f->rdma;
@@ -392,8 +393,8 @@ static void rdma_answer(struct fuse_client *f, const void *msg, size_t len, uint
 			continue;
 		port_rdma_drop(r->peer, i);
 		r->reasons[i] = PORT_RDMA_PEER;
-		if (!busy) /* a busy server reports nothing about the leg, so the leg's last
-			      report stays valid */
+		if (!busy) /* a busy server gives no information about the leg, so keep what it
+			      reported last */
 			r->legs[i].layers = 0;
 	}
 	r->asked = r->checked = 0;
@@ -425,7 +426,8 @@ static uint32_t bulk_bytes(const struct fuse_client *f, const struct client_slot
 	return 0;
 }
 
-/* Decides whether the request must wait for RDMA. */
+/* Makes requests with bulk data wait while no queue pair works, if their data must not be sent in
+ * packets. */
 static int rdma_holds(struct fuse_client *f, struct client_slot *s)
 {
 	struct client_rdma *r = &f->rdma;
@@ -460,8 +462,8 @@ bool client_rdma_offer(struct fuse_client *f, struct client_slot *s, struct fuse
 	return true;
 }
 
-/* serial: value of client_rdma.serial when the request was sent. If the pair was made later, the
- * server's report is about an earlier pair, so this pair stays. */
+/* serial: value of client_rdma.serial when the request was sent. The client ignores the report if
+ * it has created the leg's queue pair since then. */
 void client_rdma_pair_failed(struct fuse_client *f, unsigned leg, uint32_t serial)
 {
 	struct client_rdma *r = &f->rdma;
@@ -481,7 +483,8 @@ static void legs_failed(struct fuse_client *f, const struct client_slot *s, uint
 			client_rdma_pair_failed(f, i, s->bulk_serial);
 }
 
-/* The server does not report which leg carried the transfer, so the bytes are distributed equally.
+/* The server does not report which leg carried the data, so count an equal part of the bytes for
+ * each leg.
  */
 static void bytes_count(struct fuse_client *f, const struct client_slot *s, uint8_t failed,
 			uint64_t bytes)
@@ -520,8 +523,8 @@ bool client_rdma_retry(struct fuse_client *f, struct client_slot *s, const struc
 	if (write)
 		legs_failed(f, s, s->bulk_legs);
 	s->bulk_failed = !f->rdma.only;
-	if (s->answered) /* the kernel has its reply already, and the server has not begun the
-			    request */
+	if (s->answered) /* the client has replied to the kernel already, and the server has not
+			    begun the request */
 		client_slot_free(f, s);
 	else
 		client_slot_queue(f, s);
@@ -593,7 +596,8 @@ const struct client_stage client_rdma_stage = {
 	.cookie = CLIENT_COOKIE_RDMA,
 	.resp_at = offsetof(struct fuse_client, rdma.resp),
 	.resp_bytes = sizeof(((struct fuse_client *)0)->rdma.resp),
-	.is_background = true, /* the message is sent every second, even if the mount is idle */
+	.is_background = true, /* the client sends this message every second, even if the mount is
+				  idle */
 	.answer = rdma_answer,
 	.due = rdma_due,
 	.down = rdma_down,

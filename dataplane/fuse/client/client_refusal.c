@@ -7,8 +7,8 @@
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
-/* A refusal from one address counts only after this time, in which another address of the server
- * may accept the session: the addresses may belong to workers that serve different exports. */
+/* The client waits this long after a refusal, because another address of the server may accept the
+ * session: different addresses may belong to workers that serve different exports. */
 #define REFUSAL_HOLD_NS NSEC_PER_SEC
 /* While a server starts, a worker without the export may answer before the worker that has it. So a
  * mount that was served before waits longer when its export does not exist. */
@@ -38,7 +38,7 @@ void client_refusal_note(struct fuse_client *f, int code, uint64_t now_ns)
 {
 	struct client_refusal *r = &f->refusal;
 
-	/* A redirect is not a refusal: the client connects to another worker of the server. */
+	/* A redirect is not a refusal: the client connects to the worker that the server names. */
 	if (code == -EREMOTE)
 		return;
 	r->last_ns = now_ns;

@@ -4,8 +4,8 @@
 #include "dataplane/fuse/proto/fuse_latency.h"
 #include <string.h>
 
-/* Writes one answer to the kernel. Returns false if the kernel rejected it, also with ENOENT, which
- * only means that the request has already ended in the kernel. */
+/* Writes one answer to the kernel. Returns false if the kernel rejected it, including by ENOENT,
+ * which means that the request has already ended in the kernel. */
 bool client_reply(struct fuse_client *f, const void *msg, size_t len)
 {
 	if (write(f->fd, msg, len) >= 0)
@@ -17,8 +17,8 @@ bool client_reply(struct fuse_client *f, const void *msg, size_t len)
 
 void client_slot_note_latency(struct fuse_client *f, const struct client_slot *s)
 {
-	/* Read the clock here: this turn may have begun much earlier, because a large answer takes
-	 * long to process and to write. */
+	/* Read the clock here, because processing and writing a large answer takes long, so the
+	 * time at which this turn began is too old. */
 	fuse_latency_note(f->latencies, s->opcode, s->arrived_ns, f->clock_ns());
 }
 

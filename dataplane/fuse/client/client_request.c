@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Prepares the kernel's requests for the server: replaces the kernel's numbers by the server's
- * handles. Answers requests that need only the client's tables itself.
+ * Prepares the kernel's requests for the server, by replacing the kernel's node and file numbers by
+ * the server's handles. Answers those requests itself that need only the client's tables.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
@@ -28,8 +28,8 @@ static uint32_t request_size(struct client_slot *s)
 	case FUSE_OPENDIR:
 		(void)request_arg(s->req, s->req_len, &open, sizeof(open));
 		return open.open_flags;
-	case FUSE_READDIRPLUS: /* limit the size, because the answer must also have space for the
-				  handles */
+	case FUSE_READDIRPLUS: /* limit the size, because the server's answer also needs space for
+				  the handles */
 		(void)request_arg(s->req, s->req_len, &read, sizeof(read));
 		read.size = MIN_OF(read.size, FUSE_PROTO_DIRPLUS_MAX);
 		memcpy(s->req + read_at, &read.size, sizeof(read.size));
@@ -47,7 +47,8 @@ static uint32_t request_size(struct client_slot *s)
 	}
 }
 
-/* Returns the offset of the name that the request creates; 0 if the request creates no name. */
+/* Returns the offset, in the request, of the name that the request creates; 0 if it creates no
+ * name. */
 static size_t name_made_at(uint32_t opcode)
 {
 	const size_t in = sizeof(struct fuse_in_header);
@@ -134,8 +135,8 @@ static uint8_t *request_head(struct client_slot *s, uint32_t len)
 	return s->small;
 }
 
-/* Returns whether the client asks for attributes in the answer to a WRITE. It does if the file also
- * has a reader that uses the page cache, because the kernel will then ask for them next. */
+/* Returns whether to ask for the file's attributes in the answer to a WRITE. This pays if the file
+ * also has a reader that uses the page cache, because the kernel requests the attributes next. */
 static bool wants_attr(const struct fuse_client *f, const struct client_slot *s)
 {
 	const struct client_file *file;
@@ -155,8 +156,8 @@ int client_request_seal(struct fuse_client *f, struct client_slot *s, const void
 	uint32_t len = s->req_len;
 
 	struct client_handle handles[CLIENT_REFS_MAX];
-	/* FUSE_PROTO_REQ_ONLY is only for servers that know it, because others refuse a request
-	 * with an unknown flag. */
+	/* Send FUSE_PROTO_REQ_ONLY only to servers that know it, because other servers refuse a
+	 * request with an unknown flag. */
 	bool only = is_bulk && s->opcode == FUSE_READ && f->rdma.only &&
 		    f->features & FUSE_PROTO_FEATURE_ONLY;
 	unsigned flags = s->kind == CLIENT_SLOT_REOPEN ? FUSE_PROTO_REQ_REOPEN
@@ -167,8 +168,8 @@ int client_request_seal(struct fuse_client *f, struct client_slot *s, const void
 	for (unsigned i = 0; i < s->refs.n_fhs; i++) {
 		const struct client_file *file = client_file_get(&f->files, s->refs.fhs[i]);
 
-		/* A file that is not open at this server now is lost: before any other request,
-		 * each file was reopened or marked as dead. */
+		/* Before any other request of a session, the client has reopened each file or
+		 * marked it as dead. So a file that is not open at this server is lost. */
 		if (!file || file->flags & CLIENT_FILE_DEAD ||
 		    file->incarnation != f->server.incarnation)
 			return -ESTALE;
@@ -196,8 +197,8 @@ int client_request_seal(struct fuse_client *f, struct client_slot *s, const void
 
 /* ------------------------------------------------------------------ answers from the cache */
 
-/* Returns whether the list of a file's extended attributes may leave this attribute out, so that
- * its absence in the list proves nothing. */
+/* Returns whether the server may omit this attribute from its list of a file's extended attributes.
+ * The list then does not show whether the file has the attribute. */
 static bool xattr_is_hidden(const char *name, size_t len)
 {
 	static const char prefix[] = "trusted.";
@@ -234,11 +235,11 @@ static void cached_xattr(struct fuse_client *f, const struct fuse_in_header *in,
 }
 
 /*
- * Returns the attributes of the file after its last WRITE, if they are cached. They are not used
- * while a ctime update is deferred. They are also not used while another worker has a request for
- * the file in flight, because the answer to that request may reach the kernel first. The client
- * must ask the server now and then, because only the server's answer says whether the file has
- * extended attributes.
+ * Returns the attributes that the server sent with the answer to the last WRITE of the file, if the
+ * client still has them. Does not use them while the update of the ctime is deferred. Also does not
+ * use them while another worker has a request for the file in flight, because the kernel may get
+ * the answer to that request first. Asks the server at intervals, because only the server's answers
+ * show whether the file has extended attributes.
  */
 static bool cached_written(struct fuse_client *f, const struct client_node *node, uint64_t now_ns,
 			   struct fuse_attr *ret, uint64_t *ret_for_ns)
@@ -267,8 +268,8 @@ static bool cached_attr(struct fuse_client *f, const struct fuse_in_header *in,
 	return true;
 }
 
-/* Answers a read of a directory with prefetched entries. Also answers the read at the end of the
- * directory, whose position is known once the last entry was read. */
+/* Answers a read of a directory from prefetched entries. Also answers the read at the end of the
+ * directory, whose offset the client knows once a reader has got the last entry. */
 static bool cached_entries(struct fuse_client *f, const struct fuse_in_header *in,
 			   const struct client_node *node, const void *req, size_t len,
 			   uint64_t now_ns)
@@ -285,7 +286,7 @@ static bool cached_entries(struct fuse_client *f, const struct fuse_in_header *i
 	return true;
 }
 
-/* Answers a lookup in a directory that was just created, where the name cannot exist. */
+/* Answers a lookup in a directory that was just created, if the name cannot exist in it. */
 static bool cached_absent(struct fuse_client *f, const struct fuse_in_header *in,
 			  const struct client_node *node, const char *name, size_t len,
 			  uint64_t now_ns)

@@ -8,8 +8,8 @@ void client_session_drop(struct fuse_client *f, uint64_t now_ns)
 		return;
 	rudp_session_close(f->session, now_ns);
 	f->session = NULL;
-	/* Set the time only if there was a server until now. Otherwise the client has been waiting
-	 * for a server since an earlier time. */
+	/* If there was no server before, keep the time at which the client began to wait for
+	 * one. */
 	if (f->link == CLIENT_READY || f->link == CLIENT_REOPEN)
 		f->away_since_ns = now_ns;
 	f->link = CLIENT_AWAY;
@@ -39,7 +39,7 @@ static int client_send(struct fuse_client *f, struct client_slot *s)
 
 		if (!has_buf && s->opcode != FUSE_OPENDIR)
 			return -ENOMEM;
-		if (!has_buf) /* send the request nevertheless, without asking for prefetched
+		if (!has_buf) /* send the request nevertheless, but without a request for directory
 				 entries */
 			client_prefetch_request(s, 0);
 	}

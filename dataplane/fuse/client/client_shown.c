@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Records when the kernel last learned something about each node, so that it does not get older
+/* Records when the kernel last got attributes of each node, so that the client does not send older
  * attributes from a prefetch. */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
@@ -25,9 +25,10 @@ static uint64_t *forgotten_of(const struct fuse_client *f, const struct client_n
 	return (uint64_t *)&f->prefetch.forgotten[hash % CLIENT_FORGOTTEN];
 }
 
-/* Call when the kernel forgets a node. Another node will use the record, so the node's count is
- * kept under the hash of its handle. A count may be overwritten after CLIENT_SHOWN_MAX further
- * events. That does no harm, because the client uses no prefetch that is so old. */
+/* Call when the kernel forgets a node. The record will be used for another node. If the kernel got
+ * attributes of the node during the last CLIENT_SHOWN_MAX events, stores the current count of
+ * events under the hash of the node's handle. An older count is unnecessary, because the client
+ * does not use a prefetch that is older than CLIENT_SHOWN_MAX events. */
 void client_shown_forgotten(struct fuse_client *f, const struct client_node *node)
 {
 	uint64_t shown = f->prefetch.shown[node - f->state.nodes];

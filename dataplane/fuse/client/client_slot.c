@@ -38,8 +38,7 @@ int client_slots_init(struct fuse_client *f, bool takes_rdma)
 	if (r < 0)
 		return r;
 	f->read_buf = f->request = client_slot_req_buf(f);
-	/* Populate the buffer's memory, for the same reason as for large requests in
-	 * client_slot_take(). */
+	/* Allocate the buffer's pages now, for the reason that client_slot_take() gives. */
 	client_pool_populate(&f->pool, f->read_buf, REQ_SMALL_BYTES);
 	f->pending.next = f->pending.prev = &f->pending;
 	f->oldest.newer = f->oldest.older = &f->oldest;
@@ -61,8 +60,8 @@ void client_slots_done(struct fuse_client *f)
 	f->small_area = NULL;
 }
 
-/* Resets the slot, but increments its serial, so that the next use of the slot has another
- * cookie. */
+/* Resets the slot, but keeps its serial and increments it, so that the next use of the slot has
+ * another cookie. */
 static void slot_reset(struct client_slot *s)
 {
 	*s = (struct client_slot){.small = s->small, .serial = (uint16_t)(s->serial + 1)};
@@ -136,16 +135,16 @@ struct client_slot *client_slot_take(struct fuse_client *f, uint32_t len, uint64
 	if (next_buf) {
 		s->req = f->read_buf;
 		f->read_buf = next_buf;
-		/* If a worker is killed while the kernel copies a request into memory that has no
-		 * pages yet, the program gets an error. So the next buffer is populated up to the
-		 * largest length so far. */
+		/* If a worker is killed while the kernel copies a request into memory without
+		 * pages, the program gets an error. So allocate the pages of the next buffer up to
+		 * the length of the largest request so far. */
 		if (len > f->largest)
 			f->largest = f->state.head->largest = len;
 		client_pool_populate(&f->pool, f->read_buf, f->largest);
 	} else {
 		s->req = s->small;
-		if (f->request != s->req) /* the request was copied to what was then the first free
-					     slot, but a stage has freed another slot since */
+		if (f->request != s->req) /* the request was copied into the slot that was free
+					     first then, but a stage has freed another slot since */
 			memcpy(s->req, f->request, len);
 	}
 	return s;

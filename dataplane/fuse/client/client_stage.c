@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Makes the lists of a mount's active stages. */
+/* Makes the lists of a mount's active stages, one list for each hook. */
 #include "dataplane/fuse/client/client_stage.h"
 #include "dataplane/fuse/client/fuse_client_internal.h"
 

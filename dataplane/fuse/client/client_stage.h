@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A stage is a part of the client that not every mount needs, such as RDMA or dispatch to mount
- * workers. It takes part in the handling of requests by the hooks below. Hooks that it does not
- * need are NULL. client_stages.c has the table of stages; hooks are called in the order of that
- * table. Each mount calls only its active stages: client_stages_select() makes a short list per
- * hook, so that an inactive stage costs nothing. A new stage is one file and one line in the table.
+ * workers. It handles requests in the hooks below. Hooks that it does not need are NULL.
+ * client_stages.c has the table of stages; hooks are called in the order of that table. Each mount
+ * calls only its active stages: client_stages_select() makes a short list per hook, so that an
+ * inactive stage costs nothing. A new stage is one file and one line in the table.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_CLIENT_STAGE_H
 #define PLENUM_DATAPLANE_FUSE_CLIENT_STAGE_H
@@ -35,14 +35,15 @@ struct client_stage {
 	 * after this call of fuse_client_pull(). Returns the number of requests that the stage has
 	 * taken. */
 	int (*poll)(struct fuse_client *f, bool all, uint64_t now_ns);
-	/* Called when the kernel has no more requests. */
+	/* Called when the kernel has no more requests to read. */
 	void (*drained)(struct fuse_client *f);
 	/* Called after fuse_client_pull() has read all requests that it could. n_taken: the number
 	 * of these requests. */
 	void (*polled)(struct fuse_client *f, int n_taken, uint64_t now_ns);
 	/* Called when there is no slot or buffer for another request. */
 	void (*full)(struct fuse_client *f);
-	/* Called before cached state of files is used: applies changes that other workers made. */
+	/* Called before the client uses cached state of files: applies changes that other workers
+	 * have made. */
 	void (*sync)(struct fuse_client *f);
 	/* Called with a request of n bytes in f->request whose opcode is in the bit mask `opcodes`.
 	 * No two stages may have the same opcode. Returns true if the stage has answered the
@@ -65,8 +66,9 @@ struct client_stage {
 	 * - another negative errno: it must fail with this error
 	 */
 	int (*holds)(struct fuse_client *f, struct client_slot *s);
-	/* Called before the reply in msg, which begins with a struct fuse_out_header, is written to
-	 * the kernel. Not called if the kernel has a reply already (s->answered). */
+	/* Called before the client writes the reply in msg, which begins with a struct
+	 * fuse_out_header, to the kernel. Not called if the kernel has a reply already
+	 * (s->answered). */
 	void (*reply)(struct fuse_client *f, struct client_slot *s, void *msg, size_t len);
 	/* Called when all files are open at the server again. Returns false while the stage has
 	 * requests that must come before all others. */

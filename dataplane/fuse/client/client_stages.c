@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The table of the client's stages. The tables of nodes and files form a stage as well, whose
- * position matters. It must come after the stage in which a mount worker locks its state. It must
- * come before all other stages, because these need the tables.
+ * The table of the client's stages, in the order in which their hooks are called. The tables of
+ * nodes and files are a stage too. It comes after the stage in which a mount worker locks its
+ * state, and before all others, because these use the tables.
  */
 #include "dataplane/fuse/client/client_stage.h"
 #include "dataplane/fuse/client/fuse_client_internal.h"

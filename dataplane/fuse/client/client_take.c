@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Processes a request of the kernel: either a stage answers it, or it gets a slot and waits to be
+/* Handles a request of the kernel: a stage answers it at once, or it gets a slot and waits to be
  * sent to the server. */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
@@ -27,7 +27,7 @@ void client_take_request(struct fuse_client *f, size_t n, uint64_t now_ns)
 	if (stage && stage->take(f, &h, n, now_ns))
 		return;
 	s = client_slot_take(f, (uint32_t)n, now_ns);
-	/* There is always a slot, because the caller has checked client_has_room(). */
+	/* Cannot happen: the caller has checked by client_has_room() that a slot is free. */
 	if (!s) {
 		client_reply_error(f, h.unique, -ENOMEM);
 		return;

@@ -79,9 +79,9 @@ static void client_redirect_tick(struct fuse_client *f, uint64_t now_ns)
 	client_session_drop(f, now_ns);
 }
 
-/* Makes the kernel resend the requests that a predecessor left unanswered. This must wait until no
- * mount worker reads from the kernel: otherwise it would be unknown whether the kernel resends a
- * request that a mount worker has just read. Returns false if it must wait. */
+/* Makes the kernel resend the requests that a predecessor left unanswered. Returns false if it must
+ * wait because a mount worker may be reading from the kernel: it would be unknown whether the
+ * kernel resends a request that the mount worker has just read. */
 static bool client_resend(struct fuse_client *f)
 {
 	if (PLENUM_LIKELY(!f->resend_due))
@@ -234,7 +234,7 @@ unsigned fuse_client_sent(const struct fuse_client *f)
 
 bool fuse_client_owes_goodbye(const struct fuse_client *f, uint64_t now_ns)
 {
-	/* A server that refuses the mount accepts no DESTROY. */
+	/* A server that refuses the mount does not accept DESTROY either. */
 	const bool given_up = (f->bye_until_ns && now_ns >= f->bye_until_ns) ||
 			      client_refusal_get(f, now_ns) != 0;
 
@@ -338,7 +338,7 @@ static void client_end_stuck_session(struct fuse_client *f, uint64_t now_ns)
 }
 
 /* If the server is away when the mount ends, the client waits a moment for the server, to send it
- * DESTROY. Without DESTROY the server would keep memory for the mount in vain. */
+ * DESTROY. Otherwise the server would keep memory for a mount that no longer exists. */
 static uint64_t client_unmounted_tick(struct fuse_client *f, uint64_t now_ns)
 {
 	bool is_unfinished =
@@ -398,7 +398,7 @@ uint64_t fuse_client_tick(struct fuse_client *f, uint64_t now_ns)
 		} else
 			due = MIN_OF(due, f->busy_ns + CLIENT_TRIM_NS);
 	}
-	/* Pull now if there is room again, because the kernel signals pending requests only
+	/* Pull now if there is space again, because the kernel signals pending requests only
 	 * once. */
 	return was_full && client_has_room(f) ? now_ns : due;
 }
@@ -419,8 +419,8 @@ void *fuse_client_buf_get(struct fuse_client *f, uint64_t cookie, size_t len)
 	return len <= CLIENT_SMALL_BYTES ? s->small + CLIENT_SMALL_BYTES : s->resp;
 }
 
-/* Called when a message will never be complete. There is nothing to do, because its memory belongs
- * to a slot. */
+/* Called when the rest of a message will not arrive. The memory belongs to a slot, so there is
+ * nothing to free. */
 void fuse_client_buf_put(struct fuse_client *f, void *buf)
 {
 	(void)f;
@@ -458,8 +458,8 @@ static void client_requeue(struct fuse_client *f, struct client_slot *s, uint64_
 	client_slot_queue(f, s);
 }
 
-/* Processes the answer to an internal request; msg is NULL if the session ended before the answer
- * arrived. */
+/* Processes the answer to a request of the client's own; msg is NULL if the session ended before
+ * the answer arrived. */
 static void internal_answer(struct fuse_client *f, struct client_slot *s, void *msg, size_t len,
 			    uint64_t now_ns)
 {
@@ -531,8 +531,8 @@ void fuse_client_response(struct fuse_client *f, uint64_t cookie, int status, vo
 
 void fuse_client_event(struct fuse_client *f, enum rudp_event e, int code, uint64_t now_ns)
 {
-	/* Beyond the limit of redirects, the client handles a redirect like any other refusal: the
-	 * transport pauses, and the client's next hello says that it follows no more redirects. */
+	/* After too many redirects, the client handles a redirect like any other refusal: it
+	 * pauses, and then says in its hello that it does not follow redirects. */
 	if (e == RUDP_SESSION_REFUSED && code == -EREMOTE && f->session &&
 	    f->redirect.n < REDIRECTS_MAX)
 		client_redirected(f);
@@ -540,7 +540,7 @@ void fuse_client_event(struct fuse_client *f, enum rudp_event e, int code, uint6
 		client_refusal_note(f, code, now_ns);
 	else if (e == RUDP_SESSION_UP)
 		client_refusal_end(f);
-	/* Another worker may serve the mount from now on. */
+	/* The next session may be with another worker of the server. */
 	if (e == RUDP_SESSION_LOST || e == RUDP_SESSION_RESTARTED || e == RUDP_SESSION_ENDED)
 		f->redirect.since_ns = now_ns;
 	switch (e) {

@@ -23,8 +23,8 @@
 
 struct fuse_client;
 
-/* A refused session retries at least every five seconds, so without a refusal for this long the
- * server is away. */
+/* While a server refuses the session, the client retries at least every five seconds. After this
+ * time without a refusal, the server counts as away. */
 #define FUSE_CLIENT_REFUSAL_LAST_NS (11 * NSEC_PER_SEC)
 
 /* Creates the client of a mount. index: the mount's index in cfg->mounts, or LAUNCH_MOUNTS_MAX plus
@@ -88,8 +88,8 @@ bool fuse_client_is_finishing(const struct fuse_client *f);
 /* For a mount worker: returns whether the server reported recently that it does not support mount
  * workers. The client asks the server again later. */
 bool fuse_client_is_unsupported(const struct fuse_client *f, uint64_t now_ns);
-/* Makes a mount worker stop taking requests, and return to the owner of the mount those that it has
- * not sent. */
+/* For a mount worker: makes it stop reading requests, and return the requests that it has not sent
+ * to the owner of the mount. */
 void fuse_client_quiesce(struct fuse_client *f);
 /* Reads up to a burst of requests from /dev/fuse. Without `all` it reads only as many as the
  * recently active programs are likely to have sent. Returns the number of requests that it has
@@ -108,8 +108,8 @@ unsigned fuse_client_in_flight(const struct fuse_client *f);
 /* Returns how many unanswered requests were sent to the server. A stopping worker waits for these.
  * Its successor gets all others from the kernel again. */
 unsigned fuse_client_sent(const struct fuse_client *f);
-/* Returns whether the mount has ended, but the server does not know that yet. A stopping worker
- * waits until it does, because otherwise the server would keep the mount's open files for a
+/* Returns whether the mount has ended, but the server has not been informed yet. A stopping worker
+ * waits for this, because otherwise the server would keep the mount's open files for a
  * successor. */
 bool fuse_client_owes_goodbye(const struct fuse_client *f, uint64_t now_ns);
 /* Returns whether the server serves the mount now. */

@@ -25,12 +25,12 @@
 #define CLIENT_COOKIE_PING (UINT64_MAX - 3)
 #define CLIENT_COOKIE_LOCKS (UINT64_MAX - 4)
 #define CLIENT_SLOTS FUSE_PROTO_CALLS_MAX
-/* Number of slots that are reserved for requests that the client itself makes. These must get
- * through even while the kernel's requests occupy all other slots and wait for them. */
+/* Number of slots that are reserved for requests that the client itself makes. The client must be
+ * able to send these even if requests of the kernel occupy all other slots and wait for them. */
 #define CLIENT_SLOTS_INTERNAL 32
 /* Requests and responses up to this size are stored in the slot. */
 #define CLIENT_SMALL_BYTES 8192U
-/* READs leave this number of large buffers to WRITEs and small requests. */
+/* Number of large buffers that READs leave free for WRITEs and for answers to other requests */
 #define CLIENT_READ_RESERVE 12
 /* How long the server has to end the request of a killed process before the client ends it. */
 #define CLIENT_KILLED_NS NSEC_PER_SEC
@@ -56,8 +56,8 @@ enum client_slot_kind {
 	CLIENT_SLOT_RELEASE, /* close `file` and the files that follow it in the list */
 	CLIENT_SLOT_INTERRUPT,	  /* interrupt the request of another slot */
 	CLIENT_SLOT_LOCK_CANCEL,  /* cancel a waiting lock request */
-	CLIENT_SLOT_LOCK_RECLAIM, /* reclaim a lock, or say that all are reclaimed */
-	CLIENT_SLOT_TOUCH,	  /* update the ctime of a node after the update was deferred */
+	CLIENT_SLOT_LOCK_RECLAIM, /* reclaim a lock, or report that all locks are reclaimed */
+	CLIENT_SLOT_TOUCH,	  /* update the ctime of a node, see client_deferred_ctime.c */
 };
 
 struct client_slot {
@@ -94,16 +94,17 @@ struct client_slot {
 	 * bytes of that memory. bulk_serial: value of client_rdma.serial when the memory was
 	 * offered. */
 	uint8_t bulk_legs;
-	bool bulk_failed; /* RDMA failed for this request: send its data in packets */
-	bool resent;	  /* the request was sent again in another session */
+	bool bulk_failed; /* RDMA has failed for this request, so its data must be sent in
+			     packets */
+	bool resent;	  /* the client sent the request in more than one session */
 	uint32_t bulk_len, bulk_serial;
 	bool answered; /* the kernel has a reply already, although the server has not answered yet
 			*/
-	bool lock_granted;    /* SETLKW: the request has got its lock, but its answer has not
-				 arrived */
+	bool lock_granted;    /* SETLKW: the server has granted the lock, but its answer to this
+				 request has not arrived */
 	uint64_t n_grants;    /* value of client_locks.n_grants when the request was sent */
 	bool accepted;	      /* the kernel accepted the reply */
-	bool returned;	      /* the request goes back from this mount worker to the owner */
+	bool returned;	      /* this mount worker gives the request back to the owner */
 	uint32_t worker_slot; /* for a request that was dispatched to a mount worker: index of
 				 its mount_worker_slot plus one; at the owner, the index counts
 				 the slots of all mount workers */
@@ -138,11 +139,13 @@ struct client_rdma {
 	struct port_rdma_pool *pool; /* the client's buffers as registered with the devices;
 					NULL: the buffers are not registered */
 	struct port_rdma_peer *peer; /* queue pairs with the server, by local port */
-	uint8_t asked, checked; /* bit masks of legs: `asked`: the pending message requests a pair
-				   for them; `checked`: the message checks their pairs */
-	bool waits;		/* a message about pairs is pending */
+	uint8_t asked, checked; /* Bit masks of legs. asked: the pending message requests a queue
+				   pair for the leg; checked: the message checks the leg's queue
+				   pair. */
+	bool waits;		/* a message about queue pairs is pending */
 	bool encrypted;
-	bool only;	  /* data that is eligible for RDMA must not be sent in packets */
+	bool only;	  /* the data of READs and WRITEs above the RDMA limits must not be sent in
+			     packets */
 	bool mixed;	  /* servers mix InfiniBand and Ethernet: RDMA is stopped */
 	bool has_waiting; /* requests wait for RDMA */
 	uint64_t retry_ns, asked_ns;
@@ -152,7 +155,8 @@ struct client_rdma {
 	uint32_t serial, made[PORT_RDMA_LEGS_MAX];
 	enum port_rdma_reason reasons[PORT_RDMA_LEGS_MAX];
 	struct client_rdma_leg {
-		bool lost; /* the leg's pair has failed since the last attempt to make one */
+		bool lost; /* the leg's queue pair has failed since the client last tried to create
+			      one */
 		uint64_t made_ns, wait_ns, due_ns;
 		uint32_t n_changes; /* value of port_rdma_changes() when the next attempt was
 				       postponed */
@@ -170,7 +174,7 @@ struct client_rdma {
 struct client_ping {
 	struct launch_ping run; /* id 0: no test */
 	uint8_t *buf;		/* buffer of the pool */
-	uint32_t buf_bytes;	/* bytes of buf that may have been written */
+	uint32_t buf_bytes;	/* how many bytes of buf may have been written */
 	bool waits;		/* a request is pending: the server may access buf */
 	bool is_stale;		/* the pending request belongs to an earlier test */
 	bool over; /* the test has ended, but the worker has not fetched the result from `run` yet
@@ -205,7 +209,7 @@ struct client_redirect {
 struct client_refusal {
 	int error;	   /* negative errno for programs; 0: their requests wait */
 	uint64_t since_ns; /* time of the first refusal in a row */
-	uint64_t last_ns;  /* time of the last refusal */
+	uint64_t last_ns;  /* time of the latest refusal */
 };
 
 #define CLIENT_DEFERRED_CTIME_MAX 16
@@ -221,10 +225,9 @@ struct client_deferred_ctime {
 
 /* How long prefetched entries are used. */
 #define CLIENT_PREFETCH_NS (100 * NSEC_PER_MSEC)
-/* Up to this age, a cached directory can be opened locally. After the open, the lease on the names
- * must last until a program has listed the directory and looked at the entries. Otherwise the
- * kernel would look up the expired entries one by one, while the server can return all entries at
- * once. */
+/* Up to this age, a cached directory can be opened locally. Above this age, the lease on the names
+ * may end before a program has listed the directory and used the entries. The kernel would then
+ * look up the expired entries one by one, while the server can return all entries in one answer. */
 #define CLIENT_DIR_CACHE_NS (CLIENT_CACHE_NS - CLIENT_PREFETCH_NS)
 #define CLIENT_PREFETCHES 8U
 #define CLIENT_DIR_CACHE_MAX 1024U
@@ -332,10 +335,10 @@ struct fuse_client {
 	struct client_deferred_ctime deferred[CLIENT_DEFERRED_CTIME_MAX];
 	unsigned n_deferred;
 	struct client_locks locks;
-	uint64_t closing_ns; /* when the kernel closed the first of the files whose closing the
-				server does not know yet */
+	uint64_t closing_ns; /* time when the kernel closed the first of the files whose close the
+				client has not reported to the server yet */
 	uint64_t timeouts, bad_requests, bad_responses;
-	/* what the server has reported about its process in this session */
+	/* what the server has reported about its process at the begin of this session */
 	struct fuse_proto_server server;
 	uint32_t features;    /* FUSE_PROTO_FEATURE_* in force in this session */
 	uint32_t reopen_next; /* files with a lower index have been reopened */
@@ -351,7 +354,7 @@ struct fuse_client {
 	unsigned n_used, n_pending, n_sent, n_interrupted;
 	unsigned n_unanswered;	   /* number of the kernel's requests that have no reply yet */
 	uint64_t n_read, n_behind; /* n_read: number of requests read since the start; n_behind: how
-				      many of these followed another request in a burst */
+				      many of them were not the first of their burst */
 	bool resend_due;	   /* the kernel must resend a predecessor's unanswered requests */
 	/* unanswered_window, unanswered_most: highest number of unanswered requests in the current
 	 * window, and in the current and the previous one. */
@@ -379,8 +382,8 @@ struct fuse_client {
 	/* Shared memory for requests that this mount worker reads. */
 	struct mount_worker_reads *reads;
 	struct mount_worker_more *more;
-	uint32_t reads_free; /* mount worker: bit mask of the read slots that are free, as far as
-				known */
+	uint32_t reads_free; /* mount worker: bit mask of the read slots that this worker believes
+				to be free */
 	uint64_t read_ns;    /* when this worker last read a request */
 	bool is_reading;     /* this worker reads requests at present, so for a new request the
 				kernel may wake only this worker */
@@ -390,8 +393,8 @@ struct fuse_client {
 					  this mount worker's own id */
 	struct client_head *owner;     /* mount worker: the head of the owner's state */
 	bool quiescing;		       /* mount worker: takes no more requests */
-	uint64_t unserved_ns; /* mount worker: since when its owner has had no server; 0: the
-				 owner has a server */
+	uint64_t unserved_ns; /* mount worker: when the owner lost its session with the server; 0:
+				 the owner has a session */
 	bool finishing;	      /* mount worker: the session only finishes old requests */
 	uint64_t connect_ns;  /* mount worker: when to try to connect next */
 	struct client_slot slots[CLIENT_SLOTS];

@@ -9,11 +9,11 @@
 
 #define NO_XATTRS_BYTES ((size_t)CLIENT_NODES_MAX * sizeof(uint64_t))
 #define KERNEL_VALID_BYTES NO_XATTRS_BYTES
-/* If an entry is valid for less time than this, it may expire while a program that lists a
- * directory still looks at its entries. */
+/* An entry that is valid for less time may expire while a program that lists a directory still uses
+ * the directory's entries. */
 #define KERNEL_VALID_LEFT_NS (CLIENT_CACHE_NS / 2)
-/* Bits of a directory's Bloom filter. With 5,000 names in the directory, one lookup in 25 of a name
- * that does not exist has to ask the server. */
+/* Number of bits in a directory's Bloom filter. If the directory has 5,000 names, the client must
+ * ask the server in one of 25 lookups of a name that does not exist. */
 #define NAMES_BITS (1U << 15)
 #define NAMES_WORDS (NAMES_BITS / 32)
 #define NAMES_BYTES ((size_t)CLIENT_CACHE_EMPTY_DIRS * NAMES_WORDS * sizeof(uint32_t))
@@ -93,7 +93,7 @@ void client_cache_no_xattrs_set(struct client_cache *k, const struct client_node
 {
 	uint64_t *p = no_xattrs_of(k, n);
 
-	/* If two answers differ, the answer to the request that was sent later counts. */
+	/* The answer to the request that was sent later counts. */
 	if (sent_ns > *p >> 1)
 		*p = sent_ns << 1 | no_xattrs;
 }
@@ -126,8 +126,8 @@ void client_cache_kernel_valid_set(struct client_cache *k, const struct client_n
 
 void client_cache_kernel_valid_drop(struct client_cache *k, const struct client_node *n)
 {
-	/* Write only if the entry is not 0 already: most pages of the table have no memory yet, and
-	 * a write would allocate some. */
+	/* Do not write 0 over 0: most pages of the table have no memory yet, and a write would
+	 * allocate some. */
 	if (*kernel_valid_of(k, n) != 0)
 		*kernel_valid_of(k, n) = 0;
 }
@@ -173,7 +173,7 @@ bool client_cache_dir(const struct client_cache *k, const struct client_node *n,
 static struct client_dir_end *dir_end_of(struct client_cache *k, uint64_t fh)
 {
 	return &k->dir_ends[(uint32_t)fh %
-			    CLIENT_CACHE_DIR_ENDS]; /* the low bits are the file's index */
+			    CLIENT_CACHE_DIR_ENDS]; /* the low bits of fh are the file's index */
 }
 
 void client_cache_dir_end_set(struct client_cache *k, const struct client_node *n, uint64_t fh,
@@ -204,11 +204,12 @@ static struct client_empty_dir *empty_dir_of(struct client_cache *k, const struc
 
 /*
  * Hashes a name by FNV-1a with the last mixing step of MurmurHash3. The two halves of the result
- * give all bits of the filter that stand for the name. A program that exploits the hash can only
- * cause needless requests for its own names. Names that the server's file system may treat as equal
- * need equal hashes, so letters are first converted to lower case. Returns false for names that
- * only the server can compare (non-ASCII names, short aliases, names ending in characters that some
- * file systems drop), and for names that it may reject as too long.
+ * determine the bits of the name in the filter. The hash needs no secret key: a program that
+ * chooses names with equal hashes only causes needless requests for its own names. Names that the
+ * server's file system may treat as equal need equal hashes, so letters are first converted to
+ * lower case. Returns false for names that only the server can compare (non-ASCII names, short
+ * aliases, names ending in characters that some file systems drop), and for names that it may
+ * reject as too long.
  */
 static bool name_hash(const char *name, size_t len, uint64_t *ret)
 {

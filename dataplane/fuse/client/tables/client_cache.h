@@ -21,7 +21,7 @@
 struct client_dir_attr {
 	uint64_t nodeid; /* number of the directory's node; 0: the entry is unused */
 	uint64_t sent_ns;
-	uint32_t n_changes; /* value of the node's n_changes when `attr` was current */
+	uint32_t n_changes; /* value of the node's n_changes when the client stored `attr` */
 	struct fuse_attr attr;
 };
 
@@ -45,7 +45,7 @@ struct client_empty_dir {
 struct client_created {
 	uint64_t nodeid; /* number of the file's node; 0: the entry is unused */
 	uint64_t sent_ns;
-	uint32_t n_changes; /* number of changes of the node when attr was current */
+	uint32_t n_changes; /* value of the node's n_changes when the client stored `attr` */
 	struct fuse_attr attr;
 };
 
@@ -53,18 +53,18 @@ struct client_created {
 struct client_written {
 	uint64_t nodeid; /* number of the file's node; 0: the entry is unused */
 	uint64_t sent_ns;
-	uint32_t n_changes; /* number of changes of the node when attr was current */
-	uint32_t n_moves;   /* value of client_cache.n_moves when attr was current */
+	uint32_t n_changes; /* value of the node's n_changes when the client stored `attr` */
+	uint32_t n_moves;   /* value of client_cache.n_moves when the client stored `attr` */
 	uint32_t n_drops;
 	struct fuse_attr attr;
 };
 
 struct client_cache {
 	struct client_nodes *nodes;
-	uint64_t *no_xattrs;	/* For each node record: bit 0 is set if the file has no
-				   extended attributes. The other bits have the send time of the
-				   request whose answer showed that, or the time at which the
-				   client could no longer know it. */
+	uint64_t *no_xattrs;	/* For each node record: bit 0 is set if the file has no extended
+				   attributes. The other bits are a time: when the request was sent
+				   whose answer showed that, or when the client dropped that
+				   information. */
 	uint64_t *kernel_valid; /* For each node record: until when the kernel caches the node's
 				   name and attributes. */
 	struct client_dir_attr dirs[CLIENT_CACHE_DIRS];
@@ -83,7 +83,7 @@ void client_cache_done(struct client_cache *k);
 /* Empties all caches. */
 void client_cache_clear(struct client_cache *k);
 
-/* Drops everything cached for a node, because its record will be reused. */
+/* Drops all that is cached for a node. Call it before another node uses the record. */
 void client_cache_reset_node(struct client_cache *k, const struct client_node *n);
 /* Records whether the file has no extended attributes, as the server reported with the answer to a
  * request that was sent at sent_ns. */
@@ -95,14 +95,14 @@ void client_cache_no_xattrs_drop(struct client_cache *k, const struct client_nod
 /* Returns whether the file has no extended attributes, except possibly trusted ones. */
 bool client_cache_no_xattrs(const struct client_cache *k, const struct client_node *n,
 			    uint64_t now_ns);
-/* Returns whether a recent report of the server says if the file has extended attributes. */
+/* Returns whether the server has recently reported if the file has extended attributes. */
 bool client_cache_no_xattrs_reported(const struct client_cache *k, const struct client_node *n,
 				     uint64_t now_ns);
 
 /* Records until when the kernel caches the name and attributes of the node. */
 void client_cache_kernel_valid_set(struct client_cache *k, const struct client_node *n,
 				   uint64_t until_ns);
-/* Call when the kernel may get newer attributes of the node than its cached attributes. */
+/* Call when the kernel may get attributes of the node that are newer than those that it caches. */
 void client_cache_kernel_valid_drop(struct client_cache *k, const struct client_node *n);
 /* Returns whether the kernel's cached entry of the node is valid for a while longer, so that the
  * kernel needs no new entry. */
@@ -148,8 +148,8 @@ void client_cache_mark_created(struct client_cache *k, const struct client_node 
  * still cached. Call client_node_changed() first. */
 void client_cache_created_changed(struct client_cache *k, const struct client_node *n,
 				  const struct fuse_attr *attr);
-/* Marks the attributes of a file of client_cache_mark_created() as out of date, even if its node
- * counts no change. The next client_cache_created_changed() ends this. */
+/* Marks the attributes of a file of client_cache_mark_created() as out of date, even if the node's
+ * n_changes is unchanged. The next client_cache_created_changed() makes them current again. */
 void client_cache_created_stale(struct client_cache *k, const struct client_node *n);
 void client_cache_created_drop(struct client_cache *k, const struct client_node *n);
 /* Returns the current attributes of a file of client_cache_mark_created(). Returns NULL if they are

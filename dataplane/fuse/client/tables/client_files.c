@@ -166,7 +166,7 @@ struct client_file *client_file_get(const struct client_files *t, uint64_t fh)
 
 void client_file_reopened(struct client_file *file, uint64_t server_fh, uint64_t incarnation)
 {
-	/* Clear the incarnation first: at no time may the old handle appear with the new
+	/* Clear the incarnation first. Otherwise a successor could find the old handle with the new
 	 * incarnation. */
 	client_publish(&file->incarnation, 0);
 	client_publish(&file->server_fh, server_fh);

@@ -28,8 +28,9 @@ void client_files_init(struct client_files *t, struct client_state *s, struct cl
  * flags. Returns NULL if the table is full. */
 struct client_file *client_file_new(struct client_files *t, struct client_node *node,
 				    const struct client_file *as);
-/* Finds the record that a predecessor may have made for this server handle although the kernel
- * never got the answer. Searches the whole table, so use it only for resent requests. */
+/* Finds the record of a file by the server's handle. A predecessor may have created the record for
+ * a request whose answer the kernel never got. Searches the whole table, so use it only for resent
+ * requests. */
 struct client_file *client_file_of_server_fh(const struct client_files *t, uint64_t server_fh,
 					     uint64_t incarnation);
 /* Like client_file_of_server_fh(), for a directory that was opened locally. listed: value of

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The locks of a mount. A mount rarely has many at a time, so an array without order suffices. */
+/* The ledger of a mount's file locks. A mount rarely has many locks at a time, so an unsorted array
+ * suffices. */
 #include "dataplane/fuse/client/tables/client_ledger.h"
 #include <stdlib.h>
 
@@ -93,7 +94,7 @@ void client_ledger_set(struct client_ledger *l, const struct client_lock *lock)
 		merged.start = MIN_OF(merged.start, is->start);
 		merged.end = MAX_OF(merged.end, is->end);
 		take(l, i);
-		i = 0; /* the larger range may adjoin others */
+		i = 0; /* start again, because the larger range may adjoin other ranges */
 	}
 	add(l, &merged);
 }

@@ -1,47 +1,50 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The file locks that programs of a mount hold at the server, as the server's answers say. After a
- * reboot of the server the client reclaims them. The ledger is in process memory. For a node whose
- * locks are uncertain it has a doubt instead: such locks cannot be reclaimed. This module knows no
- * messages.
+ * The ledger of the file locks that programs of a mount hold, as far as the client knows from the
+ * server's answers. The client uses the ledger to reclaim the locks after a reboot of the server.
+ * The ledger is in process memory. If it is uncertain which locks programs hold on a node, the
+ * ledger has an entry of kind `doubt` for the node, and the client cannot reclaim the node's locks.
+ * This module does not depend on messages.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_CLIENT_LEDGER_H
 #define PLENUM_DATAPLANE_FUSE_CLIENT_LEDGER_H
 
 #include "netcfg/base/base.h"
 
-/* The server gives a mount at most 16384 locks. */
+/* The server lets a mount have at most 16384 locks. */
 #define CLIENT_LEDGER_MAX 32768U
 
 struct client_lock {
 	uint64_t nodeid;
 	uint64_t owner;
 	uint64_t start, end; /* first and last byte */
-	uint32_t file;	     /* index of the open file by which the lock was made */
+	uint32_t file;	     /* index of the open file that has made the lock */
 	uint32_t pid;
-	bool flock; /* kind flock(2), else fcntl(2) */
+	bool flock; /* true: a flock(2) lock; false: an fcntl(2) lock */
 	bool write;
-	bool doubt; /* not a lock: which locks are held on the node is uncertain */
-	bool sent;  /* for the caller, who clears it by client_ledger_unsend() */
+	bool doubt; /* this entry is no lock: it is uncertain which locks are held on the node */
+	bool sent;  /* set by the caller, and cleared for all locks by client_ledger_unsend() */
 };
 
-struct client_ledger { /* zeroed: empty */
+struct client_ledger { /* a struct of zeros is an empty ledger */
 	struct client_lock *all;
 	unsigned n, room;
-	bool overflown; /* locks are missing, so all are uncertain; until client_ledger_clear() */
+	bool overflown; /* there were more locks than entries, so all locks are uncertain until
+			   client_ledger_clear() */
 };
 
 void client_ledger_done(struct client_ledger *l);
 void client_ledger_clear(struct client_ledger *l);
-/* The owner has got this lock, which replaces what it had in the range. */
+/* Records that the owner has got this lock. It replaces the owner's former locks in the range. */
 void client_ledger_set(struct client_ledger *l, const struct client_lock *lock);
-/* The owner no longer has the range. */
+/* Records that the owner has no lock in the range any more. */
 void client_ledger_free(struct client_ledger *l, const struct client_lock *range);
-/* What the owner has in the range is shared from now on. */
+/* Records that the owner's locks in the range are now shared locks. */
 void client_ledger_weaken(struct client_ledger *l, const struct client_lock *range);
-/* The open file was closed for the last time: its locks are gone. */
+/* Removes the locks that the open file has made. Call it when the file is closed for the last
+ * time. */
 void client_ledger_close(struct client_ledger *l, uint64_t nodeid, uint32_t file);
-/* The mount has no lock on the node. */
+/* Removes all locks on the node. */
 void client_ledger_drop_node(struct client_ledger *l, uint64_t nodeid);
 void client_ledger_doubt(struct client_ledger *l, uint64_t nodeid);
 bool client_ledger_is_doubted(const struct client_ledger *l, uint64_t nodeid);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The table of nodes. Its index by handle uses linear hashing, which grows by one chain per node.
- * So no request has to wait while the whole index is rebuilt. When the kernel forgets nodes, the
+ * The table of nodes. Its index by handle uses linear hashing, which adds one chain per node, so
+ * that no request has to wait for a rebuild of the whole index. When the kernel forgets nodes, the
  * memory of their records returns to the system in chunks. Free records that share a chunk with
  * used records are reused first.
  */
@@ -19,10 +19,10 @@
 #define CHUNKS_BYTES ((size_t)CLIENT_CHUNKS_MAX * sizeof(struct client_chunk))
 #define CHUNK_BYTES (CLIENT_CHUNK_NODES * sizeof(struct client_node))
 #define CHUNK_COMPANION_BYTES (CLIENT_CHUNK_NODES * sizeof(uint64_t))
-/* Number of empty chunks that keep their memory, 1.2 MB in total, because the kernel often looks
- * forgotten nodes up again. */
+/* Number of empty chunks that keep their memory (1.2 MB in total). The kernel often looks up a node
+ * again soon after it has forgotten it. */
 #define EMPTY_MAX 16U
-/* A lookup count that has reached this value never changes again, so the node is never freed. */
+/* A lookup count of this value never changes again, and its node is never freed. */
 #define LOOKUPS_MAX UINT64_MAX
 
 static struct client_node *node_at(const struct client_nodes *t, uint32_t i)
@@ -50,8 +50,9 @@ uint64_t client_node_hash(const struct client_nodes *t, const void *handle, unsi
 	return h ^ h >> 32;
 }
 
-/* Returns the head of the chain for a hash. Only the first n_hash chains are in use. A hash that
- * selects a later chain is taken modulo the next smaller power of two instead. */
+/* Returns the head of the chain for a hash. Only the first n_hash chains are in use. If the hash
+ * modulo the next power of two selects a later chain, the next smaller power of two is used
+ * instead. */
 static uint32_t *hash_head(const struct client_nodes *t, uint64_t h)
 {
 	uint32_t top = HASH_FIRST, i;
@@ -73,7 +74,8 @@ static void hash_push(struct client_nodes *t, uint32_t *head, uint32_t i)
 	*head = i;
 }
 
-/* Adds a chain, which takes its share of the nodes of an existing chain. */
+/* Adds a chain, and moves to it those nodes of an existing chain whose hash now selects the new
+ * chain. */
 static void hash_split(struct client_nodes *t)
 {
 	uint32_t top = HASH_FIRST, i, next, *from;
@@ -129,8 +131,8 @@ static void hash_remove(struct client_nodes *t, uint32_t i)
 			t->n_used--;
 			break;
 		}
-	/* Merge up to two chains per freed node, so that the index shrinks to the size that it
-	 * would have if only the remaining nodes had been added. */
+	/* Merge up to two chains per freed node. So the index shrinks as if only the remaining
+	 * nodes had ever been added. */
 	for (unsigned n = 0; n < 2 && t->n_hash / 2 > t->n_used; n++)
 		hash_merge(t);
 }
@@ -290,15 +292,14 @@ static void record_take_over(struct client_nodes *t, uint32_t i)
 
 	n->n_pins = 0;
 	n->n_cached = n->n_direct = 0;
-	if (n->handle_len > FUSE_PROTO_HANDLE_MAX) /* the length is invalid, so the state is
-						      damaged */
+	if (n->handle_len > FUSE_PROTO_HANDLE_MAX) /* an invalid length: the state is damaged */
 		n->handle_len = 0;
 	if (n->flags & CLIENT_NODE_USED && n->handle_len > 0) {
 		hash_add(t, i);
 		t->chunks[i / CLIENT_CHUNK_NODES].n_used++;
 	} else if (i != FUSE_ROOT_ID) {
-		n->flags = 0; /* the node has neither lookups nor pins: free the record, which must
-				 not be found by its number any more */
+		n->flags = 0; /* the node has neither lookups nor pins: free it, and make its number
+				 invalid */
 		record_push(t, i);
 	} else {
 		n->flags = CLIENT_NODE_USED;
@@ -451,8 +452,9 @@ void client_node_root(struct client_nodes *t, const void *handle, unsigned len)
 		return;
 	if (n->handle_len > 0)
 		hash_remove(t, FUSE_ROOT_ID);
-	/* Another node has this handle already, because it was a known directory of the export.
-	 * That node keeps its number, but can no longer be found by the handle. */
+	/* Another node has this handle already: the root is a directory that the client knew as
+	 * part of the export. That node keeps its number, but client_node_find() no longer returns
+	 * it. */
 	other = client_node_find(t, handle, len);
 	memcpy(n->handle, handle, len);
 	n->handle_len = (uint8_t)len;

@@ -26,8 +26,9 @@ struct client_nodes {
 	 * only free records; released: chunks whose memory was released. */
 	uint32_t partial, empty, released;
 	uint32_t n_empty;
-	uint64_t *companions[3]; /* arrays of other modules that have a word per record; the memory
-				    of a chunk's words is released together with its records */
+	uint64_t *companions[3]; /* arrays of other modules with one word per record; client_nodes.c
+				    frees the memory of these words together with the records of a
+				    chunk */
 	uint64_t seed;
 };
 

@@ -30,8 +30,8 @@ static uint8_t *pool_data(const struct client_pool *p, unsigned i)
 	return p->base + i * STRIDE_BYTES + CLIENT_POOL_EDGE_BYTES;
 }
 
-/* Replaces each buffer's own data pages by a second mapping of its pages in `bulk`. With an old
- * size of zero, mremap(2) keeps the first mapping. */
+/* Replaces the data pages of each buffer by a second mapping of pages of `bulk`. mremap(2) with an
+ * old size of zero keeps the first mapping. */
 static int bulk_map(struct client_pool *p)
 {
 	p->bulk = memory_map(CLIENT_POOL_BULK_BYTES, MAP_SHARED);
@@ -91,9 +91,9 @@ void *client_pool_get(struct client_pool *p, unsigned reserve, size_t head_bytes
 	return pool_data(p, i) - head_bytes;
 }
 
-/* Drops the page table entries of `bulk` too, which exist since `bulk` was registered with a
- * device. The processor never uses these entries, and because of them the kernel would count each
- * page twice as memory of this process. The pages themselves stay. */
+/* Drops the page table entries of `bulk`, but not the pages. The registration of `bulk` with a
+ * device has created these entries. The processor never uses them, and because of them the kernel
+ * would count each page twice as memory of this process. */
 void client_pool_pinned(struct client_pool *p)
 {
 	p->pinned = true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Maps and initialises the state of a mount's client, and knows where its tables are.
+ * Maps and initialises the state of a mount's client, and computes the positions of its tables.
  */
 #include "dataplane/fuse/client/tables/client_state.h"
 

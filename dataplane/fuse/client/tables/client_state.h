@@ -23,7 +23,7 @@
 #define CLIENT_CHUNK_NODES 512U
 #define CLIENT_CHUNKS_MAX (CLIENT_NODES_MAX / CLIENT_CHUNK_NODES)
 
-/* Attributes by which the client tells whether a file's content has changed. */
+/* Attributes of a file. If they are unchanged, its content counts as unchanged. */
 struct client_stamp {
 	uint64_t size; /* UINT64_MAX: unknown */
 	uint64_t mtime_ns, ctime_ns;
@@ -40,16 +40,16 @@ enum {
 	CLIENT_NODE_LOCKED = 16, /* programs may hold locks on the node at the server */
 };
 
-/* Attributes that a program with an open pipe may request after the pipe's name was removed. The
- * server no longer has these attributes, because it does not know that the pipe is open. */
+/* Attributes of a pipe, which a program that has it open may request after the pipe's name was
+ * removed. The server cannot return them any more, because it does not know that the pipe is
+ * open. */
 struct client_special {
 	uint64_t ino;
 	uint32_t mode, uid, gid, rdev;
 };
 
 struct client_node {
-	uint64_t n_lookups; /* number of lookups by the kernel, without those that the kernel
-			       has forgotten */
+	uint64_t n_lookups; /* number of lookups that the kernel has made and not yet forgotten */
 	uint32_t reuse;	    /* counts the uses of the record; the upper half of the node's number */
 	uint32_t next;	    /* next record in the hash chain or free list; a successor rebuilds
 			       chains and lists */
@@ -82,9 +82,9 @@ enum {
 	CLIENT_FILE_CLOSING = 8, /* the kernel has closed the file, and a RELEASE to the server
 				    is due */
 	CLIENT_FILE_CACHED = 16, /* the node counts the file in n_cached */
-	CLIENT_FILE_LOCKED = 64, /* locks may have been made by the file */
-	CLIENT_FILE_LOST = 128,	 /* locks on the file's node were lost, so requests with the
-				    file fail */
+	CLIENT_FILE_LOCKED = 64, /* the file may have made locks */
+	CLIENT_FILE_LOST = 128,	 /* locks on the file's node were lost, so requests with this file
+				    fail */
 	CLIENT_FILE_DIRECT = 32, /* the node counts the file in n_direct */
 };
 
@@ -94,8 +94,8 @@ struct client_file {
 	 * server's verifier when the cached entries were read or, if the directory is dead, the
 	 * errno for its readers. */
 	uint64_t server_fh;
-	uint64_t incarnation; /* incarnation of the server that gave server_fh; if the server now
-				 has another, the file must be reopened */
+	uint64_t incarnation; /* incarnation of the server that returned server_fh; a server with
+				 another incarnation must reopen the file */
 	uint32_t reuse;	      /* incremented at each new use of the record; the upper half of the
 				 kernel's file handle */
 	uint32_t open_flags;
@@ -116,11 +116,11 @@ enum {
 };
 
 struct client_head {
-	uint64_t magic; /* published last */
+	uint64_t magic; /* published after everything else */
 	uint32_t version;
 	uint32_t kernel; /* CLIENT_KERNEL_*; set by the negotiation with the kernel */
 	uint8_t mount_id[16];
-	uint32_t negotiated; /* the kernel's INIT was answered with the members that follow */
+	uint32_t negotiated; /* the kernel's INIT was answered with the members below */
 	uint32_t minor;
 	uint64_t flags;
 	uint32_t max_readahead;
@@ -132,11 +132,11 @@ struct client_head {
 			     and 1 */
 	uint32_t n_files;
 	uint32_t served;   /* a server has served the mount, so verifier is valid */
-	uint64_t verifier; /* the server's verifier (struct fuse_proto_server); after a loss,
-			      published only when all nodes are marked */
+	uint64_t verifier; /* the server's verifier (struct fuse_proto_server); if it shows a loss,
+			      published only after all nodes are marked */
 	uint64_t internal_requests; /* number of internal requests so far */
-	/* Per chunk: 1 if none of its nodes is used and its memory was released, or is about to be.
-	 * Do not read a released chunk, because reading alone would allocate memory. */
+	/* For each chunk: 1 if the chunk has no used node, and its memory was released or is about
+	 * to be released. Do not read the memory of such a chunk, because reading allocates it. */
 	uint8_t released[CLIENT_CHUNKS_MAX];
 	uint32_t largest;    /* length of the kernel's largest request so far; 0: an earlier version
 				did not record it */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Adds tails to the kernel's requests, and parses the tails of answers. Answers come from other
- * hosts, so a fuzzer tests this file.
+ * Builds the tails of requests, and parses the tails of answers. Answers come from other hosts, so
+ * a fuzzer tests this file.
  */
 #include "dataplane/fuse/client/tables/client_tail.h"
 
@@ -11,8 +11,7 @@
 
 #define NAME_BYTES_MAX 255U
 
-/* Offsets of the fields that the client uses in a request with this opcode; 0: there is no such
- * field. */
+/* Offsets of fields in the request with this opcode; 0: the request has no such field. */
 struct op_rule {
 	bool served;
 	uint8_t arg_bytes;
@@ -78,7 +77,7 @@ static void refs_add_fh(struct client_refs *refs, const uint8_t *req, uint32_t a
 	memcpy(&refs->fhs[refs->n_fhs++], req + at, sizeof(uint64_t));
 }
 
-/* Adds the file handle of those opcodes in which it is valid only if a flag is set. */
+/* Adds the file handles of requests in which a flag shows whether the handle is valid. */
 static void refs_add_optional(struct client_refs *refs, const uint8_t *req, uint32_t opcode)
 {
 	struct fuse_getattr_in get;
@@ -158,9 +157,9 @@ static bool take(const uint8_t **p, size_t *left, void *ret, size_t n)
 	return true;
 }
 
-/* Returns whether all handles are complete. Each length is read only once, because a server's RDMA
- * device could change it between two reads if it is behind the data of a READ. The handles of such
- * an answer are never used. */
+/* Returns whether all handles are complete. Reads each length only once: if the handles follow the
+ * data of a READ, a server's RDMA device could change a length between two reads. The client does
+ * not use the handles of such an answer. */
 static bool handles_are_whole(const uint8_t *p, size_t left, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {

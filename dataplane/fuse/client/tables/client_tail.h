@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The bytes that the client adds to the kernel's requests and removes from the server's answers.
- * For a request: which nodes and files it names, and the tail with their handles. For an answer:
- * its tail, which is checked completely. The functions only read and write these bytes.
+ * Reads the kernel's requests and the server's answers, and builds the tail of a request. A tail is
+ * the part of a message that follows the kernel's format: in a request, the handles of the nodes
+ * and files that it names; in an answer, handles and flags. The answer's tail is checked
+ * completely. The functions only read and write bytes of messages.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_CLIENT_TAIL_H
 #define PLENUM_DATAPLANE_FUSE_CLIENT_TAIL_H
@@ -26,8 +27,8 @@ struct client_handle {
 	unsigned len;
 };
 
-/* Finds the nodes and files that a request names. Returns 0, -ENOSYS or -ENOTTY if no server
- * supports the request, or -EINVAL if it is too short. */
+/* Finds which nodes and files a request names. Returns 0, -ENOSYS or -ENOTTY if no server supports
+ * the request, or -EINVAL if it is too short. */
 int client_refs_read(const void *req, size_t len, struct client_refs *ret);
 /* Writes the tail, at most FUSE_PROTO_REQ_TAIL_MAX bytes, and returns its length. bulk: memory
  * offered for RDMA; NULL: the data travels in the messages. */
@@ -44,7 +45,8 @@ struct client_answer {
 	struct fuse_attr attr, dir_attr;
 	struct fuse_proto_server server;
 	struct fuse_proto_bulk_done bulk;
-	const uint8_t *handles; /* n_handles handles; client_answer_handle takes the next handle */
+	const uint8_t *handles; /* client_answer_handle() returns these n_handles handles one by
+				   one */
 	unsigned n_handles;
 };
 

@@ -9,10 +9,10 @@
 #include <string.h>
 
 #define RESEND FUSE_PROTO_UNIQUE_RESEND
-/* Dispatching a smaller request costs as much as sending it. If there are many small requests,
- * mount workers read them from the kernel themselves. */
+/* Smaller requests are not dispatched, because dispatching one costs as much as sending it. If
+ * there are many small requests, mount workers read them from the kernel themselves. */
 #define DISPATCH_BYTES_MIN (64U << 10)
-/* A mount worker that was away for this long may not return at all. */
+/* A mount worker that has been away for this long counts as dead. */
 #define ORPHAN_NS (5 * NSEC_PER_SEC)
 
 bool client_dispatch_is_alive(const struct client_worker *w, uint64_t now_ns)
@@ -38,8 +38,8 @@ static struct client_node *node_of(struct fuse_client *f, const struct mount_wor
 	return file ? client_node_get(&f->nodes, file->nodeid) : NULL;
 }
 
-/* Records that a WRITE is in flight, or may have been in flight. If the server then dies, unsynced
- * data is lost. */
+/* Records that a WRITE is or may have been in flight, so that its data counts as lost if the
+ * server's host then dies. */
 static void note_write(struct client_node *node, uint32_t opcode, const uint8_t *req)
 {
 	struct fuse_write_in write;
@@ -76,7 +76,7 @@ static struct mount_worker_file *file_at(const struct client_worker *w, unsigned
 	return mount_worker_file_at(w->area, w->more, i);
 }
 
-/* Assigns entry i of the mount worker's table of files to the file. The node's number stays in the
+/* Enters the file as entry i of the mount worker's table of files. The node's number stays in the
  * entry after the file is closed. */
 static void place_assign(struct fuse_client *f, struct client_worker *w, unsigned i, uint64_t fh,
 			 uint64_t nodeid)
@@ -103,7 +103,8 @@ static void files_adopt(struct fuse_client *f, struct client_worker *w)
 	}
 }
 
-/* Marks all open files as possibly changed by the mount worker. */
+/* Sets the bits of all open files, so that the owner checks each of them for changes by the mount
+ * worker. */
 static void files_all_note(struct client_worker *w)
 {
 	for (unsigned k = 0; k < MOUNT_WORKER_FILES; k++)
@@ -117,8 +118,8 @@ static int forward_init(struct fuse_client *f)
 	f->common = mount_worker_common_map(f->mount->state_fd);
 	if (!f->common)
 		return -errno;
-	/* Pairs with read_one(): a mount worker marks its slot as READING, then checks `reads`.
-	 * This owner clears `reads`, and client_forward_quiesce() checks the slots later. So either
+	/* Pairs with read_one(): a mount worker marks its slot as READING, then checks `reads`. The
+	 * owner clears `reads` here, and client_forward_quiesce() checks the slots later. So either
 	 * the mount worker sees that it must not read, or the owner sees the slot and waits for
 	 * it. */
 	__atomic_store_n(&f->common->reads, 0U, __ATOMIC_SEQ_CST);
@@ -129,12 +130,13 @@ static int forward_init(struct fuse_client *f)
 		w->reads = mount_worker_reads_map(f->mount->state_fd, k + 1);
 		if (!w->reads)
 			return -errno;
-		/* The predecessor may have left any of these unprocessed, so check all. */
+		/* Check all slots and files, because the predecessor may have left some
+		 * unprocessed. */
 		__atomic_store_n(&w->reads->done, ~0ULL >> (64 - MOUNT_WORKER_READS),
 				 __ATOMIC_SEQ_CST);
 		files_all_note(w);
-		/* The predecessor may have died between setting a word and setting the mount
-		 * worker's bit. */
+		/* The predecessor may have died after it changed a slot's word and before it set
+		 * the slot's bit. */
 		__atomic_store_n(&w->reads->posted, ~0ULL >> (64 - MOUNT_WORKER_READS),
 				 __ATOMIC_SEQ_CST);
 	}
@@ -179,7 +181,8 @@ static int dispatch_init(struct fuse_client *f)
 			return -errno;
 		slots_adopt(f, w);
 		files_adopt(f, w);
-		/* The predecessor may have left any of these unprocessed, so check all. */
+		/* Check all slots and files, because the predecessor may have left some
+		 * unprocessed. */
 		__atomic_store_n(&w->area->done, ~0ULL, __ATOMIC_SEQ_CST);
 		__atomic_store_n(&w->area->closing, ~0ULL, __ATOMIC_SEQ_CST);
 		__atomic_store_n(&w->area->posted, ~0ULL, __ATOMIC_SEQ_CST);
@@ -262,10 +265,10 @@ static bool appends(const struct client_slot *s)
 	return write.flags & O_APPEND;
 }
 
-/* Returns whether the request may be dispatched. Only data requests of regular files may be
- * dispatched, because they can be repeated after a mount worker has died. The server recognises a
- * repeated append by the mount id, which must stay the same. Requests that may use RDMA stay with
- * the owner. */
+/* Returns whether the request may be dispatched: only READs and WRITEs of regular files, because a
+ * mount worker's successor can repeat these. Appends stay with the owner, because the server
+ * recognises a repeated append only under the same mount id. Requests that may use RDMA stay with
+ * the owner as well. */
 static bool is_eligible(const struct fuse_client *f, const struct client_slot *s)
 {
 	const struct client_file *file;
@@ -298,9 +301,9 @@ static struct client_worker *mount_worker_choose(const struct fuse_client *f, ui
 	return best;
 }
 
-/* Returns the mount worker that forwarded the request; NULL if none did. If the request is
- * dispatched back to this mount worker, it learns the file as well, and can serve later requests
- * for the file itself. */
+/* Returns the mount worker that forwarded the request; NULL if none did. Dispatching the request
+ * back to that mount worker adds the file to its table, so that it can serve later requests for the
+ * file itself. */
 static struct client_worker *mount_worker_that_forwarded(const struct fuse_client *f,
 							 uint64_t now_ns)
 {
@@ -321,8 +324,8 @@ static struct client_worker *mount_worker_for(const struct fuse_client *f,
 			   : mount_worker_that_forwarded(f, now_ns);
 }
 
-/* Passes the slot's request to the mount worker. The only copy is then in the mount worker's
- * area. */
+/* Passes the slot's request to the mount worker. Afterwards, only the mount worker's area contains
+ * the request's bytes. */
 static void hand_over(struct fuse_client *f, struct client_slot *s, unsigned number, unsigned i)
 {
 	if (s->req != s->small)
@@ -331,8 +334,8 @@ static void hand_over(struct fuse_client *f, struct client_slot *s, unsigned num
 	s->state = CLIENT_SLOT_DISPATCHED;
 	s->worker_slot = number * MOUNT_WORKER_SLOTS_ALL + i + 1;
 	f->dispatch->workers[number].slots[i] = s;
-	if (i >= MOUNT_WORKER_SLOTS) /* the owner has claimed a request that the mount worker
-					read, so count the request now */
+	if (i >= MOUNT_WORKER_SLOTS) /* the owner claims a request that the mount worker has read,
+					which is not counted yet */
 		f->dispatch->workers[number].n_out++;
 }
 
@@ -356,7 +359,7 @@ static bool dispatch_out(struct fuse_client *f, struct client_slot *s, uint64_t 
 	slot->fh = s->refs.fhs[0];
 	slot->nodeid = s->refs.nodeids[0];
 	memcpy(mount_worker_buf(w->area, i), s->req, s->req_len);
-	/* Record the write before the request can be answered. */
+	/* Record the write before the mount worker can reply to it. */
 	note_write(s->nodes[0], s->opcode, s->req);
 	client_cache_written_drop(&f->cache, s->nodes[0]);
 	if (s->opcode == FUSE_WRITE)
@@ -388,8 +391,8 @@ static bool claim_slot(struct fuse_client *f, struct client_worker *w, unsigned 
 			mount_worker_set(&slot->word, MOUNT_WORKER_DISPATCHED);
 			client_dispatch_notify(f, w, i);
 			return true;
-		case MOUNT_WORKER_FORWARDED: /* the owner has the resent request already, so drop
-						this copy */
+		case MOUNT_WORKER_FORWARDED: /* the owner has read the resent request itself, so
+						drop this copy */
 			if (mount_worker_swap(&slot->word, word, MOUNT_WORKER_FREE))
 				return false;
 			break;
@@ -399,8 +402,9 @@ static bool claim_slot(struct fuse_client *f, struct client_worker *w, unsigned 
 	}
 }
 
-/* If the kernel has resent the request and a mount worker has it already, the owner claims it
- * there, and does not start it again. Returns whether it did. */
+/* Claims a request that the kernel has resent, and that a mount worker has already: the owner then
+ * waits for the mount worker instead of starting the request again. Returns whether a mount worker
+ * has the request. */
 static bool claim(struct fuse_client *f, struct client_slot *s)
 {
 	if (!(s->unique & RESEND))
@@ -467,15 +471,15 @@ static bool bytes_fetch(struct fuse_client *f, struct client_worker *w, unsigned
 	return true;
 }
 
-/* Queues the request at the owner, as if it had never been dispatched: the mount worker has not
- * sent it. */
+/* Takes the request back from the mount worker, which has not sent it, and queues it at the owner
+ * as if it had never been dispatched. */
 static bool take_back(struct fuse_client *f, struct client_worker *w, unsigned i)
 {
 	struct client_slot *s = w->slots[i];
 	struct fuse_in_header in;
 
-	if (!s || s->answered) { /* the kernel will resend the request, and this worker has not read
-				    the resent request yet */
+	if (!s || s->answered) { /* the kernel has a reply, or the owner gets the request from the
+				    kernel again */
 		slot_release(w, i);
 		if (s)
 			client_slot_free(f, s);
@@ -483,7 +487,7 @@ static bool take_back(struct fuse_client *f, struct client_worker *w, unsigned i
 	}
 	if (!bytes_fetch(f, w, i))
 		return false;
-	/* Restore the kernel's numbers, which the mount worker may have replaced by its own
+	/* Restore the kernel's numbers, because the mount worker may have replaced them by its own
 	 * numbers. */
 	memcpy(&in, s->req, sizeof(in));
 	in.nodeid = s->refs.nodeids[0];
@@ -523,7 +527,7 @@ bool client_dispatch_slot_look(struct fuse_client *f, struct client_worker *w, u
 	switch (MOUNT_WORKER_STATE(mount_worker_get(&slot_at(w, i)->word))) {
 	case MOUNT_WORKER_REJECTED:
 		if (f->dispatch->settling && !w->slots[i])
-			break; /* claim() handles the request if the kernel resends it */
+			break; /* if the kernel resends the request, claim() handles it */
 		request_finish(f, w, i);
 		break;
 	case MOUNT_WORKER_DONE:
@@ -531,8 +535,8 @@ bool client_dispatch_slot_look(struct fuse_client *f, struct client_worker *w, u
 		break;
 	case MOUNT_WORKER_RETURNED:
 		return take_back(f, w, i);
-	case MOUNT_WORKER_FORWARDED: /* Either this worker has claimed the request, or the mount
-					worker has just forwarded it. */
+	case MOUNT_WORKER_FORWARDED: /* the owner has claimed this request, or the mount worker has
+					just forwarded it */
 		return w->slots[i] && take_back(f, w, i);
 	default:
 		break;
@@ -547,7 +551,8 @@ static void mount_worker_reap(struct fuse_client *f, struct client_worker *w)
 	if (PLENUM_LIKELY(bits == 0))
 		return;
 	/* Pairs with client_mount_worker_end(): the mount worker changes the slot's word before it
-	 * sets the slot's bit. So for each bit taken here, the changed word is visible. */
+	 * sets the slot's bit. So this process sees the changed word of each bit that it takes
+	 * here. */
 	bits = __atomic_exchange_n(&w->area->done, 0, __ATOMIC_SEQ_CST);
 	for (; bits; bits &= bits - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(bits);
@@ -582,7 +587,8 @@ static int dispatch_poll(struct fuse_client *f, bool all, uint64_t now_ns)
 	return 0;
 }
 
-/* Call when no slot is free: makes mount workers ring the bell at the end of their next request. */
+/* Call when no slot is free: asks mount workers to ring the bell as soon as they have finished a
+ * request. */
 static void dispatch_full(struct fuse_client *f)
 {
 	full_set(f, 1);
@@ -613,8 +619,8 @@ static void mount_worker_take_back(struct fuse_client *f, struct client_worker *
 		    MOUNT_WORKER_STATE(is) != MOUNT_WORKER_DISPATCHED ||
 		    (f->dispatch->settling && !w->slots[i]))
 			continue;
-		/* The mount worker begins a request by swapping its word to TAKEN. Only one of the
-		 * two swaps can succeed. */
+		/* The mount worker begins a request by swapping the word to TAKEN. So either this
+		 * swap or the mount worker's swap succeeds, but not both. */
 		if (mount_worker_swap(word, is, MOUNT_WORKER_RETURNED) &&
 		    !client_dispatch_slot_look(f, w, i))
 			mark_done(f, w, i);
@@ -668,8 +674,8 @@ static bool has_unfinished(const struct client_worker *w)
 	return false;
 }
 
-/* Closes those files of the mount worker that none of its unfinished requests needs. The process
- * that finishes the requests closes the other files. */
+/* Closes the mount worker's files, except those that its unfinished requests need. A process that
+ * finishes these requests closes the other files. */
 static void files_close_unneeded(struct client_worker *w)
 {
 	bool needed[MOUNT_WORKER_FILES] = {false};
@@ -677,8 +683,8 @@ static void files_close_unneeded(struct client_worker *w)
 	for (unsigned i = 0; i < MOUNT_WORKER_SLOTS_ALL; i++) {
 		uint32_t state = MOUNT_WORKER_STATE(mount_worker_get(&slot_at(w, i)->word));
 
-		if (state == MOUNT_WORKER_READING) /* a request may have been delivered whose
-						      file is not known yet */
+		if (state == MOUNT_WORKER_READING) /* the mount worker may have read a request for a
+						      file that is not known here */
 			return;
 		if (state == MOUNT_WORKER_TAKEN)
 			needed[slot_at(w, i)->file % MOUNT_WORKER_FILES] = true;
@@ -695,7 +701,7 @@ static void files_close_unneeded(struct client_worker *w)
 
 unsigned fuse_client_find_orphan(struct fuse_client *f, uint64_t now_ns)
 {
-	/* Wait until the kernel has resent its requests: only then is it known which requests mount
+	/* Only after the kernel has resent its requests, the owner knows which requests mount
 	 * workers had read. */
 	for (unsigned i = 0; f->dispatch && !f->resend_due && i < LAUNCH_MOUNT_WORKERS_MAX; i++) {
 		struct client_worker *w = &f->dispatch->workers[i];

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The owner's state of its mount workers: the functions by which the rest of the client reads and
- * changes this state. */
+/* The functions by which the rest of the client reads and changes what the owner knows about its
+ * mount workers. */
 #include "dataplane/fuse/client/workers/client_workers.h"
 
 static void post(const struct client_dispatch *d, struct client_worker *w, uint64_t *bits,
 		 unsigned i)
 {
 	/* Pairs with client_mount_worker_pull(): the mount worker sets `asleep`, then checks the
-	 * bits. This sets a bit, then checks `asleep`. So either the mount worker sees the bit, or
-	 * the owner sees `asleep` and rings the bell, once. */
+	 * bits. This function sets a bit, then checks `asleep`. So either the mount worker sees the
+	 * bit, or the owner sees `asleep` and rings the bell, once. */
 	__atomic_fetch_or(bits, 1ULL << i, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (mount_worker_get(&w->area->asleep) &&
@@ -38,8 +38,8 @@ static bool place_has(const struct client_worker *w, unsigned k)
 static bool has_noted(const struct client_worker *w, uint64_t nodeid)
 {
 	if (PLENUM_LIKELY(mount_worker_get(&w->reads->n_read) ==
-			  0)) /* make a quick check first, because this function runs at each
-				 stat(2) for each mount worker */
+			  0)) /* a quick check, because this function runs at each stat(2) for each
+				 mount worker */
 		return false;
 	for (unsigned k = 0; k < MOUNT_WORKER_FILES; k++)
 		if (w->nodeids[k] == nodeid && place_has(w, k))
@@ -53,7 +53,8 @@ static bool mount_worker_has(const struct fuse_client *f, const struct client_wo
 	for (unsigned i = 0; i < MOUNT_WORKER_SLOTS_ALL && w->n_out > 0; i++) {
 		const struct client_slot *s = w->slots[i];
 
-		/* The node of a predecessor's request is unknown. */
+		/* A request without a slot here comes from a predecessor, and its node is
+		 * unknown. */
 		if (s ? s->nodes[0] == node : i < MOUNT_WORKER_SLOTS && !(w->free & 1ULL << i))
 			return true;
 	}
@@ -118,7 +119,7 @@ void client_dispatch_report_served(struct fuse_client *f)
 
 void client_dispatch_report_unmounted(struct fuse_client *f)
 {
-	/* Report a change only once, because the bell also wakes this worker. */
+	/* Ring the bell only after a change, because the bell wakes this worker too. */
 	if (!f->dispatch ||
 	    mount_worker_get(&f->dispatch->workers[LAUNCH_MOUNT_WORKERS_MAX - 1].area->unmounted))
 		return;

@@ -18,8 +18,9 @@ static bool is_forget(const struct fuse_in_header *h)
 	return h->opcode == FUSE_FORGET || h->opcode == FUSE_BATCH_FORGET;
 }
 
-/* Returns whether the mount worker can read no more. If it is dead, frees the slots in which it was
- * reading. The kernel resends a request that it had read there. */
+/* Returns whether the mount worker certainly reads nothing more. If it is dead, frees the slots in
+ * which it was reading, and processes the FORGETs that it had read; the kernel resends the other
+ * requests. */
 static bool mount_worker_quiesces(struct fuse_client *f, unsigned k)
 {
 	struct mount_worker_reads *r = f->dispatch->workers[k].reads;
@@ -52,7 +53,7 @@ bool client_forward_quiesce(struct fuse_client *f)
 	return true;
 }
 
-/* Reads a forwarded request. Returns false if the slot has none, or no longer has it. */
+/* Reads a forwarded request from slot i. Returns false if the slot has no forwarded request. */
 static bool forwarded_get(struct fuse_client *f, struct client_worker *w, unsigned i,
 			  size_t *ret_len)
 {
@@ -95,13 +96,13 @@ static bool slot_take(struct fuse_client *f, unsigned k, unsigned i, int *n_take
 	struct client_worker *w = &f->dispatch->workers[k];
 	size_t len;
 
-	/* There is nothing to take if this worker has claimed the request already, or if the slot
-	 * only reports the request's end. */
+	/* There is nothing to take if the owner has claimed the request before, or if the slot only
+	 * reports that a request has ended. */
 	if (w->slots[MOUNT_WORKER_SLOTS + i] ||
 	    MOUNT_WORKER_STATE(mount_worker_get(&w->reads->slots[i].word)) !=
 		    MOUNT_WORKER_FORWARDED)
 		return client_dispatch_slot_look(f, w, MOUNT_WORKER_SLOTS + i);
-	/* the kernel may resend the request */
+	/* wait, because the kernel may resend this request */
 	if (f->dispatch->settling || f->resend_due || !client_has_room(f))
 		return false;
 	if (!forwarded_get(f, w, i, &len))
@@ -142,7 +143,7 @@ static int forward_take(struct fuse_client *f, uint64_t now_ns)
 		return 0;
 	/* Pairs with client_mount_worker_notify_owner(): a mount worker sets the bits of its slots,
 	 * then its own bit in `done`. The owner first takes the bit in `done`, then the bits of the
-	 * slots, so it misses none. */
+	 * slots, so it misses no bit. */
 	bits = mount_worker_take_bits(&f->common->done, LAUNCH_MOUNT_WORKERS_MAX);
 	for (; bits; bits &= bits - 1)
 		n += mount_worker_take(f, (unsigned)__builtin_ctzll(bits), now_ns);
@@ -164,9 +165,9 @@ static void set_asleep(struct fuse_client *f, bool sleeps)
 
 /* ------------------------------------------------------------------ signals */
 
-/* Returns whether to check this slot again later, because its request is not known yet, or is about
- * to be forwarded to this worker. The alternative would be to let the kernel repeat the INTERRUPT,
- * but that would block all other requests of the mount meanwhile. */
+/* Returns whether the slot must be checked again later: its request is not known yet, or is about
+ * to be forwarded to this worker. Letting the kernel repeat the INTERRUPT instead would block all
+ * other requests of the mount. */
 static bool signal_waits(struct fuse_client *f, struct client_worker *w, unsigned i,
 			 uint64_t unique)
 {
@@ -188,8 +189,8 @@ static bool signal_waits(struct fuse_client *f, struct client_worker *w, unsigne
 	}
 }
 
-/* Tries to deliver the signal. Returns false if nothing is left to do, because the mount worker
- * knows of the signal or no mount worker has the request. */
+/* Tries to deliver the signal. Returns false if the signal is done: the mount worker knows of it,
+ * or no mount worker has the request. */
 static bool signal_look(struct fuse_client *f, struct client_signal *g)
 {
 	bool waits = false;
@@ -214,14 +215,15 @@ void client_forward_interrupt(struct fuse_client *f, uint64_t unique, uint64_t n
 	if (!d)
 		return;
 	memset(g.at, 0xff, sizeof(g.at));
-	/* If the table is full, the regular check finds dying processes, but later. */
+	/* If the table is full, drop the signal: the regular check for killed processes works too,
+	 * but later. */
 	if (!signal_look(f, &g) || d->n_signals == CLIENT_SIGNALS)
 		return;
 	d->signals[d->n_signals++] = g;
 	d->signals_ns = now_ns + NSEC_PER_MSEC;
 }
 
-/* Retries signals that could not be delivered to a mount worker yet. Returns the next deadline. */
+/* Tries again to deliver signals to mount workers. Returns when to call it next. */
 static uint64_t forward_expire(struct fuse_client *f, uint64_t now_ns)
 {
 	struct client_dispatch *d = f->dispatch;
@@ -232,8 +234,7 @@ static uint64_t forward_expire(struct fuse_client *f, uint64_t now_ns)
 		return d->signals_ns;
 	for (unsigned n = d->n_signals; n-- > 0;) {
 		struct client_signal *g = &d->signals[n];
-		/* The slot of the request, if the request was forwarded to this worker
-		 * meanwhile. */
+		/* The owner has this slot if the request was forwarded to it meanwhile. */
 		struct client_slot *s = client_slot_find(f, g->unique);
 
 		if (s)
@@ -249,13 +250,15 @@ static uint64_t forward_expire(struct fuse_client *f, uint64_t now_ns)
 /* ------------------------------------------------------------------ file changes by mount
  * workers */
 
-/* Applies the changes of entry k of the mount worker's table of files. The counts that were applied
- * are recorded last: if this process dies before that, a successor applies the changes again. */
+/* Applies the changes of entry k of the mount worker's table of files. Last, stores the counts that
+ * are now applied. If this process dies before that, a successor applies the changes once more,
+ * which does no harm. */
 static void file_note(struct fuse_client *f, struct client_worker *w, unsigned k)
 {
 	struct mount_worker_note *note = mount_worker_note_at(w->reads, w->more, k);
 	uint32_t wrote = mount_worker_get(&note->wrote), synced = mount_worker_get(&note->synced);
-	/* Another file may use the entry now, or no file; but node numbers are unique. */
+	/* Another file may use the entry by now, or none may. Node numbers are unique, so the
+	 * number shows that. */
 	struct client_node *node = client_node_get(&f->nodes, w->nodeids[k]);
 
 	if (!node) {
@@ -284,7 +287,7 @@ static void files_note(struct fuse_client *f, struct client_worker *w, unsigned 
 	files = __atomic_exchange_n(word, 0, __ATOMIC_SEQ_CST);
 	/* Pairs with note_file(): the mount worker increments a count, then sets the file's bit.
 	 * The owner has taken the bit, and reads the counts after this fence, so it sees every
-	 * increment for which the bit was set. */
+	 * increment that came before the bit was set. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for (; files; files &= files - 1)
 		file_note(f, w, first + (unsigned)__builtin_ctzll(files));
@@ -319,7 +322,7 @@ static uint64_t workers_read(const struct fuse_client *f)
 	return n;
 }
 
-/* Decides whether mount workers read. */
+/* Decides whether mount workers read from the kernel. */
 static void decide(struct fuse_client *f, uint64_t now_ns)
 {
 	struct client_dispatch *d = f->dispatch;
@@ -345,7 +348,7 @@ static int forward_poll(struct fuse_client *f, bool all, uint64_t now_ns)
 
 static void forward_polled(struct fuse_client *f, int n_taken, uint64_t now_ns)
 {
-	if (n_taken > 0) /* another pull follows before this worker sleeps */
+	if (n_taken > 0) /* do not go to sleep yet: the worker calls pull once more */
 		set_asleep(f, false);
 	decide(f, now_ns);
 }
@@ -355,7 +358,7 @@ static bool forward_is_on(const struct fuse_client *f)
 	return f->dispatch;
 }
 
-/* client_dispatch.c initializes this stage, before it wakes mount workers. */
+/* dispatch_init() initializes this stage, before it wakes mount workers. */
 const struct client_stage client_forward_stage = {
 	.is_on = forward_is_on,
 	.poll = forward_poll,

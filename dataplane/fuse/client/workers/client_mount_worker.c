@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A mount worker: a client that gets its requests from the mount's owner, or reads them from the
- * kernel (client_reads.c). It has its own tables of nodes and files, for the requests that it gets.
- * To the server it is another mount.
+ * kernel (client_reads.c). It has its own tables, with the nodes and files of the requests that it
+ * serves. The server treats it as another mount.
  */
 #include "dataplane/fuse/client/workers/client_workers.h"
 
@@ -12,7 +12,7 @@
 /* After this time without a server, a mount worker returns its requests to the owner of the
  * mount. */
 #define MOUNT_WORKER_RETURN_NS NSEC_PER_SEC
-/* Interval of attempts if the server does not support mount workers. */
+/* Interval of attempts to connect to a server that does not support mount workers. */
 #define MOUNT_WORKER_UNSUPPORTED_NS (60 * NSEC_PER_SEC)
 
 /* ------------------------------------------------------------------ requests */
@@ -23,7 +23,7 @@ int client_mount_worker_pull(struct fuse_client *f, bool all, uint64_t now_ns)
 	uint64_t bits, left = 0;
 	int taken = 0;
 
-	/* After a pull with `all` this worker may sleep. It sets `asleep`, then checks the bits;
+	/* After a pull with `all`, this worker may sleep. It sets `asleep`, then checks the bits;
 	 * the owner sets a bit, then checks `asleep` (client_dispatch_notify()). So either this
 	 * worker sees the bit, or the owner sees `asleep` and rings the bell. */
 	if (mount_worker_get(&a->asleep) != all)
@@ -175,8 +175,8 @@ static void mount_worker_done(struct fuse_client *f)
 			mount_worker_ring(f->mount->bell_fd);
 		}
 		mount_worker_unmap(f->area);
-		client_reads_done(f); /* must come before the unlock, after which another
-					 process may use this memory */
+		client_reads_done(f); /* before mount_worker_unlock(), after which another process
+					 may use this memory */
 		mount_worker_unlock(f->mount->state_fd, f->mount_worker_number);
 	}
 	if (f->owner)
@@ -215,18 +215,17 @@ bool client_mount_worker_may_connect(const struct fuse_client *f, uint64_t now_n
 
 enum fuse_hello_purpose client_mount_worker_hello(struct fuse_client *f)
 {
-	/* An unmounted mount worker has the purpose "finishing" too: its session only sends
-	 * DESTROY, and must not count against the server's limit. */
+	/* An unmounted mount worker also counts as finishing: its session only sends DESTROY, and
+	 * must not use up one of the server's sessions. */
 	f->finishing = f->area && (has_unfinished(f) || f->unmounted);
 	if (!f->area)
 		return FUSE_HELLO_MOUNT;
 	return f->finishing ? FUSE_HELLO_MOUNT_WORKER_FINISHING : FUSE_HELLO_MOUNT_WORKER;
 }
 
-/* Ends the session if the server does not support mount workers, or if the session has the wrong
- * purpose. A session for old requests has the wrong purpose after these requests have ended. A
- * session for new requests that is not up yet has the wrong purpose if there are old requests to
- * finish. */
+/* Ends a session whose purpose is outdated, or whose server does not support mount workers. A
+ * session for old requests is outdated when these requests have ended. A session for new requests
+ * is outdated if it is not up yet and there are old requests to finish. */
 static void session_check_purpose(struct fuse_client *f, uint64_t now_ns)
 {
 	bool is_up = f->session && rudp_session_is_up(f->session);
@@ -240,9 +239,8 @@ static void session_check_purpose(struct fuse_client *f, uint64_t now_ns)
 	}
 }
 
-/* Ends the session of this mount worker if the owner has had no session for a while: a full server
- * may have accepted this session instead of the owner's session, and then has room for the owner's
- * session. */
+/* Ends this mount worker's session if the owner has had no session for a while. A server with few
+ * free sessions may have accepted this session instead of the owner's. */
 static void yield_to_owner(struct fuse_client *f, uint64_t now_ns)
 {
 	if (has_unfinished(f) || mount_worker_get(&f->area->served)) {
@@ -260,7 +258,7 @@ static void mount_worker_tick(struct fuse_client *f, uint64_t now_ns)
 {
 	bool ready;
 
-	/* Keep an unmounted mount worker's session until the server ends it. */
+	/* If the mount was unmounted, keep the session until the server ends it. */
 	if (!f->unmounted) {
 		yield_to_owner(f, now_ns);
 		session_check_purpose(f, now_ns);

@@ -9,7 +9,7 @@
 
 static struct client_file *file_of(const struct fuse_client *f, const struct mount_worker_file *lf)
 {
-	/* Read the value only once, because another process may change it. */
+	/* Read the value only once, because a process that shares this memory may change it. */
 	const uint32_t number = mount_worker_get(&lf->client_file);
 	struct client_file *file;
 	const struct client_node *node;
@@ -19,7 +19,7 @@ static struct client_file *file_of(const struct fuse_client *f, const struct mou
 	file = client_file_at(&f->files, number - 1);
 	if (!(file->flags & CLIENT_FILE_USED) || file->flags & CLIENT_FILE_CLOSING)
 		return NULL;
-	/* Check that the record still belongs to the same file, because it may have been reused. */
+	/* Compare the record, because another file may use it now. */
 	node = client_node_get(&f->nodes, file->nodeid);
 	return node && node->handle_len == lf->handle_len &&
 			       memcmp(node->handle, lf->handle, node->handle_len) == 0
@@ -27,8 +27,8 @@ static struct client_file *file_of(const struct fuse_client *f, const struct mou
 		       : NULL;
 }
 
-/* Returns this mount worker's file for an entry of the owner's table, and opens the file if
- * necessary. Returns NULL if it cannot be opened. */
+/* Returns this mount worker's own file for an entry of the shared table, and opens the file at the
+ * server if necessary. Returns NULL if it cannot be opened. */
 static struct client_file *file_make(struct fuse_client *f, struct mount_worker_file *lf)
 {
 	const struct client_file as = {
@@ -68,7 +68,7 @@ void client_mount_worker_files_close(struct fuse_client *f, uint64_t now_ns)
 	if (PLENUM_LIKELY(bits == 0))
 		return;
 	/* Pairs with client_dispatch_close(): the owner sets the file's state to CLOSING before it
-	 * sets the bit. So for each bit taken here, the changed states are visible. */
+	 * sets the bit. So this process sees the changed states of each bit that it takes here. */
 	bits = __atomic_exchange_n(&f->area->closing, 0, __ATOMIC_SEQ_CST);
 	for (; bits; bits &= bits - 1)
 		for (unsigned k = (unsigned)__builtin_ctzll(bits); k < MOUNT_WORKER_FILES;
@@ -100,8 +100,8 @@ void client_mount_worker_files_sweep(struct fuse_client *f)
 	}
 }
 
-/* Replaces the owner's numbers in the request by this worker's. Sets the RESEND bit if the request
- * may have been sent before, to tell the server. */
+/* Replaces the owner's numbers in the request by this worker's numbers. If the request may have
+ * been sent before, sets the RESEND bit, which informs the server. */
 static int slot_bind(struct fuse_client *f, struct client_slot *s, bool again)
 {
 	struct mount_worker_slot *slot = client_mount_worker_slot_of(f, s);
@@ -140,7 +140,7 @@ void client_mount_worker_take(struct fuse_client *f, unsigned i, bool again, uin
 	struct client_slot *s;
 	int r;
 
-	/* Behind the request, the buffer has room for the tail. */
+	/* The buffer has space for the tail behind the request. */
 	s = client_slot_borrow(f, mount_worker_buf_at(f->area, f->reads, i),
 			       MIN_OF(len, CLIENT_POOL_BUF_BYTES - FUSE_PROTO_REQ_TAIL_MAX),
 			       now_ns);
@@ -155,7 +155,8 @@ void client_mount_worker_take(struct fuse_client *f, unsigned i, bool again, uin
 	client_slot_fail(f, s, r);
 }
 
-/* Sends a predecessor's reply again. The kernel rejects the reply if it already has one. */
+/* Sends a predecessor's reply to the kernel again. The kernel rejects it if it has got that reply
+ * before. */
 static void slot_repeat_reply(struct fuse_client *f, unsigned i, uint64_t now_ns)
 {
 	struct mount_worker_slot *slot = mount_worker_slot_at(f->area, f->reads, i);

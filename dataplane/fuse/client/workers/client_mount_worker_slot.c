@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The requests of a mount worker in the memory that it shares with its owner: changes the word of
- * each request, reports its end, and records what the owner must know about the files.
+ * The memory that a mount worker and its owner share: changes the words of the mount worker's
+ * requests, reports their end, and records changes of files for the owner.
  */
 #include "dataplane/fuse/client/workers/client_workers.h"
 
@@ -20,8 +20,8 @@ void client_mount_worker_mark(const struct fuse_client *f, uint64_t *word)
 
 /* Tells the owner that a count of the file has changed. Call it after the change. Pairs with
  * client_forward_apply_notes(): the owner takes this worker's bit, then the file's bit, then reads
- * the counts. So as long as the file's bit is set, the owner has not read the counts yet, and the
- * bit need not be set again. */
+ * the counts. If the file's bit is still set, the owner has not read the counts yet, so the bit
+ * need not be set again. */
 static void note_file(const struct fuse_client *f, unsigned file)
 {
 	uint64_t *word = mount_worker_noted_at(f->reads, f->more, file);
@@ -47,7 +47,7 @@ static void note_write(struct mount_worker_note *note, const struct mount_worker
 		mount_worker_set(&note->wrote, note->wrote + 1);
 }
 
-/* Reports to the owner a request that is already counted as in flight. */
+/* Reports a request to the owner whose count in `out` is right already. */
 void client_mount_worker_note_report(struct fuse_client *f, const struct mount_worker_slot *slot,
 				     const uint8_t *req)
 {
@@ -55,7 +55,7 @@ void client_mount_worker_note_report(struct fuse_client *f, const struct mount_w
 	note_file(f, slot->file);
 }
 
-/* Call before the request can reach the server. */
+/* Counts the request as in flight. Call it before the request can reach the server. */
 void client_mount_worker_note_begin(struct fuse_client *f, const struct mount_worker_slot *slot,
 				    const uint8_t *req)
 {
@@ -70,7 +70,7 @@ void client_mount_worker_read_begin(struct fuse_client *f, unsigned i)
 	client_mount_worker_note_begin(f, &f->reads->slots[i], mount_worker_reads_buf(f->reads, i));
 }
 
-/* Call after the kernel has the reply. */
+/* Counts the request as ended. Call it after the kernel has got the reply. */
 void client_mount_worker_note_end(struct fuse_client *f, const struct mount_worker_slot *slot,
 				  const uint8_t *req)
 {
@@ -82,9 +82,9 @@ void client_mount_worker_note_end(struct fuse_client *f, const struct mount_work
 
 void client_mount_worker_ring_owner(const struct fuse_client *f)
 {
-	/* Pairs with set_asleep(): the owner sets `asleep`, then checks the bits. The caller of
-	 * this function has set a bit, and this checks `asleep`. So either the owner sees the bit,
-	 * or this worker sees `asleep` and rings the bell. */
+	/* Pairs with set_asleep(): the owner sets `asleep`, then checks the bits. The caller has
+	 * set a bit, and this function checks `asleep`. So either the owner sees the bit, or this
+	 * worker sees `asleep` and rings the bell. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (mount_worker_get(&f->common->asleep) &&
 	    __atomic_exchange_n(&f->common->asleep, 0U, __ATOMIC_SEQ_CST))
@@ -105,9 +105,9 @@ bool client_mount_worker_restart(struct fuse_client *f, unsigned i, uint32_t wor
 
 	if (!(word & MOUNT_WORKER_RESENT) || word & MOUNT_WORKER_CANCELLED)
 		return false;
-	/* The kernel has resent the request, and so has rejected the reply. Send the request to the
-	 * server again, which repeats its answer if it has executed the request. But if a
-	 * predecessor's reply may have reached the kernel, repeat that reply instead. */
+	/* The kernel rejects the reply if it has resent the request. Send the request to the server
+	 * again: a server that has executed it repeats its answer. But if the kernel may have got a
+	 * predecessor's reply, send that reply again instead. */
 	slot->unique |= RESEND;
 	if (!mount_worker_swap(&slot->word, word,
 			       MOUNT_WORKER_DISPATCHED | (word & MOUNT_WORKER_REPLIED)))
@@ -117,8 +117,8 @@ bool client_mount_worker_restart(struct fuse_client *f, unsigned i, uint32_t wor
 	return true;
 }
 
-/* Restores the kernel's numbers in the request, which may have been replaced by this worker's
- * numbers. */
+/* Restores the kernel's numbers in the request, because this worker may have replaced them by its
+ * own. */
 static void request_restore(const struct mount_worker_slot *slot, uint8_t *req)
 {
 	const size_t fh_at = sizeof(struct fuse_in_header) + offsetof(struct fuse_read_in, fh);
@@ -143,8 +143,8 @@ static void read_end(struct fuse_client *f, unsigned i, enum mount_worker_state 
 	client_mount_worker_note_end(f, slot, req);
 	for (;;) {
 		uint32_t word = mount_worker_get(&slot->word);
-		/* Whether the kernel has resent the request and the owner has claimed it. The owner
-		 * then waits for the end of the request. */
+		/* If the kernel has resent the request and the owner has claimed it, the owner
+		 * waits for the end of the request. */
 		bool is_claimed = word & MOUNT_WORKER_RESENT || slot->unique & RESEND;
 		uint32_t is = state == MOUNT_WORKER_DONE && !is_claimed ? MOUNT_WORKER_FREE : state;
 
@@ -167,9 +167,9 @@ static void word_end(struct fuse_client *f, unsigned i, enum mount_worker_state 
 {
 	struct mount_worker_area *a = f->area;
 
-	/* Pairs with dispatch_full(): the owner sets `full`, then checks the bits. This sets the
-	 * bit, then checks `full`. So either the owner sees the bit, or this worker sees `full` and
-	 * rings the bell. */
+	/* Pairs with dispatch_full(): the owner sets `full`, then checks the bits. This function
+	 * sets the bit, then checks `full`. So either the owner sees the bit, or this worker sees
+	 * `full` and rings the bell. */
 	__atomic_fetch_or(&a->done, 1ULL << i, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (state == MOUNT_WORKER_RETURNED || mount_worker_get(&a->full))
@@ -207,7 +207,7 @@ bool client_mount_worker_is_cancelled(const struct fuse_client *f, const struct 
 	       mount_worker_get(&client_mount_worker_slot_of(f, s)->word) & MOUNT_WORKER_CANCELLED;
 }
 
-/* If the kernel has resent the request meanwhile, takes over its new number. */
+/* If the kernel has resent the request meanwhile, marks its number as resent. */
 void client_mount_worker_renumber(struct fuse_client *f, struct client_slot *s)
 {
 	if (mount_worker_get(&client_mount_worker_slot_of(f, s)->word) & MOUNT_WORKER_RESENT)
@@ -221,8 +221,8 @@ bool client_mount_worker_return(struct client_slot *s)
 	if (!s->worker_slot || s->state == CLIENT_SLOT_SENT)
 		return false;
 	memcpy(&in, s->req, sizeof(in));
-	/* Do not return a request that may have been sent under this worker's id: it must be
-	 * repeated under the same id. */
+	/* A request that may have been sent under this worker's mount id must be repeated under the
+	 * same id, so do not return it. */
 	s->returned = !(in.unique & RESEND);
 	return s->returned;
 }

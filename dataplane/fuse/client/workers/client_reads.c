@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests that a mount worker reads from the kernel. It serves data requests of files that it
- * knows, and forwards all others unchanged to the owner. Each request is read into memory that
- * outlives the process, and the slot's word is set before the read. So if the process dies, another
- * process finds the request that the kernel has delivered.
+ * Requests that a mount worker reads from the kernel. It serves READs and WRITEs of files in its
+ * table, and forwards all other requests unchanged to the owner. It reads each request into memory
+ * that outlives the process, and sets the slot's word before the read. So if the process dies,
+ * another process finds the request that the kernel has delivered.
  */
 #include "dataplane/fuse/client/workers/client_workers.h"
 
@@ -13,7 +13,7 @@
 #define RESEND FUSE_PROTO_UNIQUE_RESEND
 #define READ_BYTES (CLIENT_POOL_BUF_BYTES - FUSE_PROTO_REQ_TAIL_MAX)
 #define READ_BURST 16
-/* How many bytes of a buffer are populated at first; a larger request raises that. */
+/* How many bytes of a buffer have pages at first. A larger request raises the number. */
 #define POPULATE_BYTES 8192U
 #define TRIM_NS NSEC_PER_SEC
 
@@ -32,8 +32,8 @@ int client_reads_init(struct fuse_client *f)
 
 void client_reads_done(struct fuse_client *f)
 {
-	/* Release the memory of the free slots, which the owner ignores, because this mount worker
-	 * may get no successor. */
+	/* Free the memory of the unused slots. The owner ignores them, and this mount worker may
+	 * have no successor that frees it. */
 	for (unsigned i = 0; f->reads && i < MOUNT_WORKER_READS; i++)
 		if (mount_worker_get(&f->reads->slots[i].word) == MOUNT_WORKER_FREE)
 			mount_worker_reads_trim_one(f->reads, i);
@@ -93,8 +93,8 @@ static void free_slot(struct fuse_client *f, unsigned i)
 }
 
 /* Begins to serve the request that the kernel has delivered, or forwards it to the owner. The word
- * is swapped, not just set: if a dead predecessor had read the request, the owner may have freed
- * the slot since. */
+ * is swapped, not just set, because the owner may have freed the slot: the request may be one that
+ * a dead predecessor had read. */
 static void request_place(struct fuse_client *f, unsigned i, uint64_t now_ns)
 {
 	struct mount_worker_slot *slot = &f->reads->slots[i];
@@ -133,14 +133,14 @@ static bool may_read(struct fuse_client *f)
 	if (!mount_worker_get(&f->common->reads) || !client_mount_worker_takes_new(f) || !f->free)
 		return false;
 	for (unsigned i = 0; i < MOUNT_WORKER_READS && f->reads_free == 0;
-	     i++) /* no slot is free, but the owner will free some */
+	     i++) /* no slot is free: look for slots that the owner has freed */
 		if (mount_worker_get(&f->reads->slots[i].word) == MOUNT_WORKER_FREE)
 			f->reads_free |= 1U << i;
 	return f->reads_free != 0;
 }
 
-/* Begins or stops reading. When this worker stops, it wakes the owner, because for a new request
- * the kernel may just have woken this worker instead of the owner. */
+/* Begins or stops reading. When this worker stops, it wakes the owner: for a new request, the
+ * kernel may have woken only this worker. */
 static void reads_set(struct fuse_client *f, bool is_reading)
 {
 	if (f->is_reading && !is_reading)
@@ -170,7 +170,7 @@ static int read_one(struct fuse_client *f, uint64_t now_ns)
 		free_slot(f, i);
 		return 0;
 	}
-	do /* ENOENT: the request ended before it was read */
+	do /* ENOENT: the request has ended before it was read */
 		n = read(f->fd, buf, READ_BYTES);
 	while (n < 0 && (errno == EINTR || errno == ENOENT));
 	if (n < 0) {
@@ -201,8 +201,8 @@ static void signalled_look(struct fuse_client *f, unsigned i, uint64_t now_ns)
 			client_killed_signalled(f, &f->slots[k], now_ns);
 }
 
-/* Checks the slots that the owner has posted: begins the requests that the owner has dispatched
- * there, and processes signals of processes. */
+/* Checks the slots whose bit the owner has set: begins the requests that the owner has dispatched
+ * in them, and handles signals to processes. */
 static void posted_look(struct fuse_client *f, uint64_t now_ns)
 {
 	uint64_t bits = mount_worker_get(&f->reads->posted);
@@ -251,7 +251,7 @@ static void reading_resolve(struct fuse_client *f, unsigned i, uint64_t now_ns)
 	struct fuse_in_header h;
 
 	memcpy(&h, mount_worker_reads_buf(f->reads, i), sizeof(h));
-	if (h.unique == 0 && h.opcode == 0) { /* the kernel delivered no request */
+	if (h.unique == 0 && h.opcode == 0) { /* the kernel has delivered no request */
 		(void)mount_worker_swap(&slot->word, MOUNT_WORKER_READING, MOUNT_WORKER_FREE);
 		return;
 	}
@@ -260,16 +260,16 @@ static void reading_resolve(struct fuse_client *f, unsigned i, uint64_t now_ns)
 		request_place(f, i, now_ns);
 		return;
 	}
-	/* The request may be incomplete: it is larger than all earlier requests, so pages of the
-	 * buffer were not allocated yet, and the mount worker may have been killed while the kernel
+	/* The request may be incomplete. It is larger than all earlier requests, so the buffer did
+	 * not have all its pages yet, and the predecessor may have been killed while the kernel
 	 * copied the request. Usually the kernel has then reported an error to the program;
-	 * otherwise this reply reports one. */
+	 * otherwise this reply does. */
 	if (mount_worker_swap(&slot->word, MOUNT_WORKER_READING, MOUNT_WORKER_FREE))
 		client_reply_error(f, h.unique, -EIO);
 }
 
-/* Counts a predecessor's requests in flight again. A living owner may read the counts at any
- * moment. */
+/* Counts a predecessor's requests as in flight again. A living owner may read the counts
+ * meanwhile. */
 static void outs_count(struct fuse_client *f)
 {
 	uint32_t out[MOUNT_WORKER_FILES] = {0};
@@ -283,8 +283,8 @@ static void outs_count(struct fuse_client *f)
 	for (unsigned i = 0; i < MOUNT_WORKER_FILES; i++) {
 		struct mount_worker_note *note = mount_worker_note_at(f->reads, f->more, i);
 
-		/* Write only if the value differs, because the pages of most notes have no memory
-		 * and need none. */
+		/* Do not write an equal value: most pages of the notes have no memory, and a write
+		 * would allocate some. */
 		if (note->out != out[i])
 			mount_worker_set(&note->out, out[i]);
 	}
@@ -306,8 +306,8 @@ void client_reads_start(struct fuse_client *f, uint64_t now_ns)
 			reading_resolve(f, i, now_ns);
 		}
 	}
-	/* Count this as a read, so that the memory of the predecessor's requests is released later
-	 * as well. */
+	/* Set the time of the last read, so that the memory of the predecessor's requests is freed
+	 * later as well. */
 	f->read_ns = now_ns;
 	__atomic_store_n(&f->reads->posted, ~0ULL >> (64 - MOUNT_WORKER_READS), __ATOMIC_SEQ_CST);
 	/* A predecessor may have died after it set a word and before it set the bit. */

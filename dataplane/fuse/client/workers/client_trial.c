@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tries two ways of using a mount's cores in turns (all workers read, or only the owner), and
- * compares how many requests are served. */
+/* Tries two modes of a mount in turns (all its workers read requests, or only the owner), and
+ * compares how many requests the mount serves in each. */
 #include "dataplane/fuse/client/workers/client_trial.h"
 
-/* All workers keep reading if together they serve at least this percentage of what is served when
- * only the owner reads. */
+/* All workers keep reading if the mount then serves at least this percentage of the requests that
+ * it serves when only the owner reads. */
 #define GAIN_PERCENT 105U
 
 /* Returns whether all workers read in this window. The two ways alternate in an order (the
@@ -41,9 +41,9 @@ static void trial_begin(struct client_trial *t)
 	t->n_windows = 1;
 }
 
-/* Returns whether a trial is useful. It is useless if the owner's core alone keeps up. While all
- * workers read, the owner's core may keep up only because of the others, so a trial is useful
- * then. */
+/* Returns whether a trial is useful. It is not if only the owner reads and its core keeps up. While
+ * all workers read, a trial is always useful, because the owner's core may keep up only because of
+ * the others. */
 static bool is_worth_it(const struct client_trial *t, uint64_t n, uint64_t n_behind)
 {
 	return t->kept || n_behind >= n / 2;
@@ -54,7 +54,7 @@ void client_trial_look(struct client_trial *t, uint64_t n, uint64_t n_behind, ui
 	uint64_t took_ns = now_ns - t->since_ns, rate = (n - t->n) * NSEC_PER_SEC / took_ns;
 
 	if (took_ns >= 2 * CLIENT_TRIAL_WINDOW_NS || rate < CLIENT_TRIAL_LOAD) {
-		t->n_windows = 0; /* too little load to compare */
+		t->n_windows = 0; /* too few requests to compare */
 		t->kept &= now_ns < t->due_ns;
 		t->all = t->kept;
 	} else if (t->n_windows > 0) {

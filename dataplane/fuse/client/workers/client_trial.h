@@ -3,10 +3,10 @@
  * Decides whether all workers of a mount read the kernel's requests, or only the owner. If all
  * workers read, each core has higher costs: it gets requests in smaller bursts, and must forward
  * requests without file data. In total, reading by all workers is faster if their cores have
- * nothing else to do, but slower if the server or the programs run on these cores. The kernel's
- * information about cores does not distinguish these cases. So both ways are tried in turns, for a
- * quarter of a second in total, and the faster one is kept, for longer each time the result is
- * confirmed. This module works only with counts and times.
+ * nothing else to do, but slower if the server or the programs run on these cores. The kernel
+ * offers no information that distinguishes these cases. So both modes are tried in turns, for a
+ * quarter of a second in total. The mount keeps the faster mode until the next trial, for longer
+ * each time a trial confirms it. This module works only with counts and times.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_CLIENT_TRIAL_H
 #define PLENUM_DATAPLANE_FUSE_CLIENT_TRIAL_H
@@ -22,7 +22,7 @@
 /* Requests per second below which there is too little load for a trial. */
 #define CLIENT_TRIAL_LOAD 2000U
 
-struct client_trial {	      /* all zeros: no trial was made yet, so only the owner reads */
+struct client_trial {	      /* all zeros: no trial has been made, and only the owner reads */
 	bool all;	      /* whether all workers read now */
 	bool kept;	      /* result of the last trial: whether all workers should read */
 	unsigned n_windows;   /* number of windows of the trial so far, including the current one;

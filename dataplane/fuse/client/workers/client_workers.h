@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Private header for a mount that several workers share: the owner's view of its mount workers, and
- * the functions that the files of this folder share. Only dataplane/fuse/client/workers/ includes
- * it.
+ * Private header for mounts with mount workers: what the owner knows about its mount workers, and
+ * the functions that the files of this folder share. Only files of dataplane/fuse/client/workers/
+ * include it.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_CLIENT_WORKERS_H
 #define PLENUM_DATAPLANE_FUSE_CLIENT_WORKERS_H
@@ -28,9 +28,9 @@ struct client_worker {
 	 * the value. */
 	struct client_slot *slots[MOUNT_WORKER_SLOTS_ALL];
 	unsigned n_out;
-	bool touched;	  /* buffers of the mount worker's area were used, so they have memory */
-	uint64_t away_ns; /* since when the mount worker has been away with unfinished requests;
-			     0: the mount worker is not away */
+	bool touched;	  /* buffers of the mount worker's area were used, so they may have pages */
+	uint64_t away_ns; /* when the mount worker went away with unfinished requests; 0: it is not
+			     away */
 };
 
 #define CLIENT_SIGNALS 32U
@@ -38,8 +38,8 @@ struct client_worker {
 /* A signal to a process whose request a mount worker is about to serve or to forward. */
 struct client_signal {
 	uint64_t unique;
-	uint64_t until_ns; /* the signal is dropped at this time, because the regular check for
-			      killed processes has then found the process */
+	uint64_t until_ns; /* when the signal is dropped, because the regular check for killed
+			      processes has found the process by then */
 	uint32_t at[LAUNCH_MOUNT_WORKERS_MAX]; /* for each mount worker: bit mask of its slots
 						  that may hold the request */
 };
@@ -47,7 +47,7 @@ struct client_signal {
 struct client_dispatch {
 	int bell_fd;
 	bool settling; /* the kernel may still resend requests that a predecessor had dispatched */
-	bool always;   /* mount workers always read; the trial does not decide */
+	bool always;   /* mount workers always read, without trials */
 	struct client_trial trial;
 	unsigned forwarded_by; /* number plus one of the mount worker whose forwarded request is
 				  being processed; 0: this worker has read the request itself */
@@ -56,7 +56,8 @@ struct client_dispatch {
 	uint64_t signals_ns; /* when to check the signals next */
 	uint64_t look_ns;    /* when to check all forwarded requests next */
 	struct client_worker workers[LAUNCH_MOUNT_WORKERS_MAX];
-	/* How many entries of all tables hold a node, by the remainder of the node's number. */
+	/* Counts, over all tables of files, the entries of nodes whose number has this
+	 * remainder. */
 	uint16_t n_nodeids[CLIENT_DISPATCH_NODEIDS];
 };
 
@@ -75,15 +76,15 @@ static inline unsigned client_dispatch_nodeids_at(uint64_t nodeid)
 /* client_dispatch.c: the owner's side of the mount workers. */
 
 /* Ends the request in slot i if the mount worker has finished it, or takes it back if the mount
- * worker has returned or forwarded it. i: below MOUNT_WORKER_SLOTS_ALL. Returns false if the slot
- * must be checked again later. */
+ * worker has returned or forwarded it. Returns false if the slot must be checked again later. i:
+ * less than MOUNT_WORKER_SLOTS_ALL. */
 bool client_dispatch_slot_look(struct fuse_client *f, struct client_worker *w, unsigned i);
-/* Returns whether a process runs the mount worker, and has a session with the server. */
+/* Returns whether a process runs as this mount worker and has a session with the server. */
 bool client_dispatch_is_alive(const struct client_worker *w, uint64_t now_ns);
 
 /* client_forward.c: the owner's side of the requests that mount workers read. */
 
-/* Applies the file changes that mount workers reported. */
+/* Applies the file changes that mount workers have reported. */
 void client_forward_apply_notes(struct fuse_client *f);
 
 /* client_mount_worker_slot.c: requests in the memory that a mount worker shares with the owner. */
@@ -102,24 +103,25 @@ void client_mount_worker_note_end(struct fuse_client *f, const struct mount_work
 				  const uint8_t *req);
 void client_mount_worker_note_report(struct fuse_client *f, const struct mount_worker_slot *slot,
 				     const uint8_t *req);
-/* Call before the request in slot i begins. i: below MOUNT_WORKER_READS. */
+/* Call before the request in slot i begins. i: less than MOUNT_WORKER_READS. */
 void client_mount_worker_read_begin(struct fuse_client *f, unsigned i);
-/* Tells the owner to check slot i. i: below MOUNT_WORKER_READS. */
+/* Asks the owner to check slot i. i: less than MOUNT_WORKER_READS. */
 void client_mount_worker_notify_owner(const struct fuse_client *f, unsigned i);
 /* Wakes the owner if it sleeps. */
 void client_mount_worker_ring_owner(const struct fuse_client *f);
 /* Sets this worker's bit in a word of the memory that all workers of the mount share. */
 void client_mount_worker_mark(const struct fuse_client *f, uint64_t *word);
-/* Gives the slot the request's new number if the kernel has resent the request since. */
+/* If the kernel has resent the request meanwhile, marks its number in the slot as resent. */
 void client_mount_worker_renumber(struct fuse_client *f, struct client_slot *s);
-/* Restarts the request in slot i if the kernel has resent it. i: below MOUNT_WORKER_SLOTS_ALL. */
+/* Restarts the request in slot i if the kernel has resent it. i: less than
+ * MOUNT_WORKER_SLOTS_ALL. */
 bool client_mount_worker_restart(struct fuse_client *f, unsigned i, uint32_t word);
 
 /* client_mount_worker_request.c: the requests that a mount worker gets. */
 
-/* Functions for slot i, which is below MOUNT_WORKER_SLOTS_ALL. _take begins the request in the
- * slot; again: the request may have been begun before. _resume continues a predecessor's request.
- * _look begins a request that the owner has dispatched, and returns false if the client has no free
+/* Functions for slot i, which is less than MOUNT_WORKER_SLOTS_ALL. _take begins the request in the
+ * slot; again: a process may have begun it before. _resume continues a predecessor's request. _look
+ * begins a request that the owner has dispatched, and returns false if the client has no free
  * slot. */
 void client_mount_worker_take(struct fuse_client *f, unsigned i, bool again, uint64_t now_ns);
 void client_mount_worker_resume(struct fuse_client *f, unsigned i, uint64_t now_ns);
@@ -129,8 +131,8 @@ bool client_mount_worker_look(struct fuse_client *f, unsigned i, uint64_t now_ns
 bool client_mount_worker_takes_new(const struct fuse_client *f);
 /* Closes the files that the owner has closed. */
 void client_mount_worker_files_close(struct fuse_client *f, uint64_t now_ns);
-/* Closes files that are in no entry of the table. A predecessor may have died after it opened such
- * a file and before it entered the file there. */
+/* Closes the files without an entry in the shared table. A predecessor may have died after it
+ * opened such a file and before it wrote the entry. */
 void client_mount_worker_files_sweep(struct fuse_client *f);
 
 /* client_reads.c: requests that a mount worker reads from the kernel. */

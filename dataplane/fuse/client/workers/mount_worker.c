@@ -181,9 +181,8 @@ void mount_worker_reads_trim_one(struct mount_worker_reads *r, unsigned slot)
 	(void)madvise(mount_worker_reads_buf(r, slot), MOUNT_WORKER_BUF_BYTES, MADV_REMOVE);
 }
 
-/* Sets a lock that belongs to the process (F_SETLK). A lock of the open file description
- * (F_OFD_SETLK) would be shared by all workers, because they all got the descriptor from the
- * agent. */
+/* Sets a lock of this process (F_SETLK). All workers share one open file description, which they
+ * got from the agent, so a lock of that (F_OFD_SETLK) would belong to all of them. */
 static int lock_set(int fd, unsigned number, short type)
 {
 	struct flock l = {.l_type = type, .l_whence = SEEK_SET, .l_start = number, .l_len = 1};
@@ -215,7 +214,7 @@ void mount_worker_ring(int bell_fd)
 	const uint64_t one = 1;
 	ssize_t n = write(bell_fd, &one, sizeof(one));
 
-	(void)n; /* EAGAIN: the counter is full, so the bell has rung already */
+	(void)n; /* EAGAIN: the counter is at its maximum, so the bell has rung before */
 }
 
 void mount_worker_id(uint8_t id[16], unsigned number)

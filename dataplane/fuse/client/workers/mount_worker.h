@@ -6,11 +6,11 @@
  * large data to mount workers. When many small requests arrive at a time, mount workers read from
  * the kernel too: they serve data of the files that they know and forward all other requests to the
  * owner. Each worker writes the answers that it gets from the server to the kernel itself. The
- * workers share memory in the mount's state descriptor, behind the owner's tables, without a lock.
- * Any worker may die alone: one word per request says which worker has the request, and a successor
- * continues from there. This module owns the layout and the mapping; client_dispatch.c and
- * client_forward.c use it for the owner, client_mount_worker.c and client_reads.c for the mount
- * worker.
+ * workers share memory in the mount's state descriptor, behind the owner's tables, without locks.
+ * If one worker dies, the others continue: one word per request shows which worker has the request,
+ * and a successor resumes the requests of the dead worker. A worker wakes the others by an eventfd,
+ * the bell. This module owns the layout and the mapping; client_dispatch.c and client_forward.c use
+ * it for the owner, client_mount_worker.c and client_reads.c for the mount worker.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_MOUNT_WORKER_H
 #define PLENUM_DATAPLANE_FUSE_MOUNT_WORKER_H
@@ -24,15 +24,15 @@
 #define MOUNT_WORKER_READS 32U
 #define MOUNT_WORKER_SLOTS_ALL (MOUNT_WORKER_SLOTS + MOUNT_WORKER_READS)
 #define MOUNT_WORKER_FILES 1024U
-/* Number of files whose records are in mount_worker_area and mount_worker_reads. The records of all
- * other files are in mount_worker_more. */
+/* Number of files with records in mount_worker_area and mount_worker_reads. The records of further
+ * files are in mount_worker_more. */
 #define MOUNT_WORKER_FILES_FIRST 64U
-/* Number of entries of the table of files in which a file may be. The file handle determines these
- * entries, so a search checks only these. */
+/* Number of entries of the table that one file may use. The file handle determines which, so a
+ * search checks only these. */
 #define MOUNT_WORKER_FILE_WAYS 8U
 #define MOUNT_WORKER_BUF_BYTES (((size_t)RUDP_MSG_BYTES_MAX + 4095) & ~(size_t)4095)
-/* If a mount worker is silent for this long, the owner gives it no new requests, and takes back
- * those that it has not begun. */
+/* If a mount worker does not update seen_ns for this long, the owner gives it no new requests, and
+ * takes back those that it has not begun. */
 #define MOUNT_WORKER_AWAY_NS (2 * NSEC_PER_SEC)
 
 /*
@@ -52,19 +52,20 @@ enum mount_worker_state {
 				    was resending the request */
 	MOUNT_WORKER_RETURNED,	 /* the mount worker has not sent the request, because it cannot
 				    serve it */
-	/* States of requests that a mount worker reads itself; these also become TAKEN and FREE: */
+	/* Further states of requests that a mount worker reads itself. Such requests also become
+	 * TAKEN and FREE. */
 	MOUNT_WORKER_READING, /* the mount worker is reading; if the kernel has delivered a request
 				 already, its number is in the buffer */
 	MOUNT_WORKER_FORWARDED, /* forwarded to the owner, unchanged */
 };
 #define MOUNT_WORKER_STATE(word) ((word)&0xffU)
-/* The kernel has resent the request, so the kernel expects a reply with the RESEND bit. */
+/* The kernel has resent the request, so the reply needs the RESEND bit. */
 #define MOUNT_WORKER_RESENT 0x100U
 /* No program waits for the request any more, so a mount worker that has not sent it yet must not
  * send it. */
 #define MOUNT_WORKER_CANCELLED 0x200U
-/* `reply` holds the reply to a WRITE, and the kernel may have got this reply already. The program
- * may then have written the same range again, so the WRITE must not be executed once more. */
+/* `reply` contains the reply to a WRITE, which the kernel may have got already. The program may
+ * then have written to the same range again, so the WRITE must not be executed again. */
 #define MOUNT_WORKER_REPLIED 0x400U
 /* The process that made the request got a signal. */
 #define MOUNT_WORKER_SIGNALLED 0x800U
@@ -86,8 +87,8 @@ enum mount_worker_file_state {
 	MOUNT_WORKER_FILE_OPEN,
 	MOUNT_WORKER_FILE_REFUSED, /* programs have the file open, but the mount worker cannot
 				      open it */
-	MOUNT_WORKER_FILE_CLOSING, /* the kernel has closed the file, and the mount worker is to
-				      close it and free the entry */
+	MOUNT_WORKER_FILE_CLOSING, /* the kernel has closed the file: the mount worker must close it
+				      too, and free the entry */
 };
 
 /* An entry of the table of files: a file whose requests the owner dispatches, with everything that
@@ -102,7 +103,7 @@ struct mount_worker_file {
 	uint8_t handle[FUSE_PROTO_HANDLE_MAX];
 };
 
-struct mount_worker_area { /* zeros: empty */
+struct mount_worker_area { /* a struct of zeros is an empty area */
 	/* Written by the mount worker, except that the owner clears `asleep` when it rings the
 	 * bell. */
 	_Alignas(64) uint64_t seen_ns; /* clock_now_ns() of the mount worker's last turn */
@@ -117,7 +118,7 @@ struct mount_worker_area { /* zeros: empty */
 	uint32_t served; /* the owner has a session with a server that supports mount workers */
 	/* posted: a bit per slot. closing: a bit per group of files whose entries have the same
 	 * number modulo 64. A set bit means that the slot, or a file of the group, needs
-	 * processing. A new process checks all of them. */
+	 * processing. A process that takes over ignores the bits and checks everything. */
 	_Alignas(64) uint64_t posted;
 	uint64_t closing;
 	_Alignas(64) uint64_t done;
@@ -128,29 +129,31 @@ struct mount_worker_area { /* zeros: empty */
 /* Requests that a mount worker reads. */
 struct mount_worker_reads {
 	/* Written by the mount worker. */
-	_Alignas(64) uint64_t n_read;		/* number of requests that it has read from the
-						   kernel since the start */
-	uint32_t populated[MOUNT_WORKER_READS]; /* per buffer: how many bytes are populated; if a
-						   request fits into these, a kill cannot truncate
-						   it */
+	_Alignas(64) uint64_t n_read;		/* number of requests read from the kernel since the
+						   start */
+	uint32_t populated[MOUNT_WORKER_READS]; /* per buffer: how many of its first bytes have
+						   pages; if the mount worker is killed during a
+						   read, a request that fits into these bytes is
+						   still complete */
 	/* Bits for the owner. done: one per slot; noted: one for each of the first 64 files. */
 	_Alignas(64) uint64_t done;
 	uint64_t noted;
 	/* Bits for the mount worker: one per slot. */
 	_Alignas(64) uint64_t posted;
 	struct mount_worker_slot slots[MOUNT_WORKER_READS];
-	struct mount_worker_note { /* what the owner must know about a mount_worker_file */
+	struct mount_worker_note { /* changes of a file that a mount worker reports to the owner */
 		uint32_t out;	   /* number of requests in flight */
-		/* How often a WRITE has begun or ended since the start. wrote: WRITEs that are not
-		 * synced; synced: synchronous WRITEs. */
+		/* How many WRITEs have begun or ended since the start. wrote: WRITEs that are not
+		 * synchronous; synced: synchronous WRITEs. */
 		uint32_t wrote, synced;
-		/* Written by the owner: the values of wrote and synced that its tables already
-		 * include. */
+		/* Written by the owner: the values of wrote and synced that the owner has already
+		 * added to its tables. */
 		uint32_t wrote_seen, synced_seen;
 	} notes[MOUNT_WORKER_FILES_FIRST];
 };
 
-/* The records of all files beyond the first 64, for which the two structs above have no room. */
+/* The records of the files beyond the first 64, for which mount_worker_area and mount_worker_reads
+ * have no space. */
 struct mount_worker_more {
 	/* Written by the mount worker. */
 	_Alignas(64) uint32_t is_known; /* always 1; owners of version 0.1.0 check it */
@@ -170,12 +173,13 @@ struct mount_worker_common { /* one for all mount workers of a mount */
 	 * `noted`. */
 	_Alignas(64) uint64_t done;
 	uint64_t noted;
-	/* Written by the owner: always 1, because mount workers of version 0.1.0 check it. */
+	/* Written by the owner: always 1, because mount workers of version 0.1.0 check this
+	 * value. */
 	_Alignas(64) uint32_t by_number;
 };
 
-/* Access to words that another process may access at the same time. mount_worker_set() in one
- * process pairs with mount_worker_get() in the other. */
+/* Access to words that several processes use. mount_worker_set() in one process pairs with
+ * mount_worker_get() in another. */
 #define mount_worker_set(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 #define mount_worker_get(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
 
@@ -185,8 +189,8 @@ static inline bool mount_worker_swap(uint32_t *word, uint32_t was, uint32_t is)
 					   __ATOMIC_ACQUIRE);
 }
 
-/* Clears all bits and returns the first n of them. Ignores the others, which only a faulty process
- * would set. */
+/* Clears all bits of the word and returns the first n of them. Ignores the others, which only a
+ * faulty process sets. */
 static inline uint64_t mount_worker_take_bits(uint64_t *bits, unsigned n)
 {
 	return __atomic_exchange_n(bits, 0, __ATOMIC_SEQ_CST) & ~0ULL >> (64 - n);
@@ -231,12 +235,12 @@ struct mount_worker_note *mount_worker_note_at(struct mount_worker_reads *r,
 /* Returns the word whose bit (place % 64) stands for the file in entry `place`. */
 uint64_t *mount_worker_noted_at(struct mount_worker_reads *r, struct mount_worker_more *m,
 				unsigned place);
-/* Returns how many bytes of the buffer are populated. */
+/* Returns how many of the first bytes of the buffer have pages. */
 static inline size_t mount_worker_reads_populated(const struct mount_worker_reads *r, unsigned slot)
 {
 	return MIN_OF((size_t)mount_worker_get(&r->populated[slot]), MOUNT_WORKER_BUF_BYTES);
 }
-/* Populates the first bytes of the buffer, if possible. */
+/* Allocates pages for the first bytes of the buffer, if the kernel supports that. */
 void mount_worker_reads_populate(struct mount_worker_reads *r, unsigned slot, size_t bytes);
 /* Return memory to the system. _trim: the memory of all read buffers; none of them may be in use.
  * _trim_one: the memory of one buffer, which must not be in use. */
@@ -251,7 +255,7 @@ int mount_worker_lock(int fd, unsigned number);
 void mount_worker_unlock(int fd, unsigned number);
 /* Returns whether another process is the mount worker with this number. */
 bool mount_worker_is_locked(int fd, unsigned number);
-/* Wakes all workers of the mount, because there is something to process. */
+/* Wakes all workers of the mount, because at least one of them has something to process. */
 void mount_worker_ring(int bell_fd);
 /* Changes the id of a mount into the id of its mount worker with this number. */
 void mount_worker_id(uint8_t id[16], unsigned number);
