@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Public functions of the server: creates and frees it, accepts and ends client sessions, and runs
- * its queues from the worker's loop. The other files here pass messages to the folders request and
- * ops, which execute requests.
+ * Public functions of the server: they create and free it, accept and end client sessions, and
+ * process its queues in the worker's loop. The other files of this folder pass messages to the
+ * folders `request` and `ops`, which execute requests.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include "dataplane/fuse/server/objects/server_lease.h"
@@ -60,16 +60,16 @@ static int pools_init(struct fuse_server *srv)
 	return r < 0 ? r : buf_pool_init(&srv->answers, arena + buf_pool_bytes());
 }
 
-/* Publishes this worker's state in the shared memory, then makes the worker visible to its
- * peers. */
+/* Publishes this worker's state in the shared memory, then makes the worker visible to the other
+ * workers. */
 static void share_join(struct fuse_server *srv, const struct launch_config *cfg)
 {
 	struct share_slot *own = srv->share.own;
 
 	server_leases_restore(srv);
-	/* Publish the exports before the counts of reclaiming mounts. In the reverse order, a peer
-	 * could see a count without an export's mounts while it still believes that this worker
-	 * serves that export. */
+	/* Publish the exports before the counts of reclaiming mounts. In the reverse order, another
+	 * worker could see a count that lacks the mounts of an export, while it believes that this
+	 * worker still serves that export. */
 	for (unsigned i = 0; i < LAUNCH_EXPORTS_MAX; i++)
 		share_set(&own->exports[i], i < srv->n_exports ? srv->exports[i].name_hash : 0UL);
 	server_mounts_publish(srv);
@@ -167,8 +167,8 @@ static void clients_reap(struct fuse_server *srv)
 }
 
 /* Waits until the helpers have returned their calls, because the requests of these calls will be
- * freed. Does not wait for a helper that hangs: such a helper uses no memory of this process but
- * the helper pool, which continues to exist. */
+ * freed. Does not wait for a helper that hangs: such a helper uses only memory of the helper pool,
+ * which is not freed here. */
 static void helpers_end(struct fuse_server *srv)
 {
 	struct pollfd p = {.fd = srv->helpers ? fs_helper_fd(srv->helpers) : -1, .events = POLLIN};
@@ -184,7 +184,7 @@ struct fuse_server *fuse_server_free(struct fuse_server *srv)
 {
 	if (!srv)
 		return NULL;
-	/* Wait for io_uring, which may still use our buffers. */
+	/* Wait for io_uring, whose operations may still use the server's buffers. */
 	while ((srv->n_ring > 0 || srv->reads) && server_ring_poll(srv) >= 0)
 		;
 	helpers_end(srv);
@@ -219,7 +219,8 @@ int fuse_server_helpers_fd(const struct fuse_server *srv)
 	return fs_helper_fd(srv->helpers);
 }
 
-/* Returns whether requests wait for RDMA: until a queue pair is less busy, or a buffer is free. */
+/* Returns whether requests wait for RDMA: for a queue pair that is less busy, or for a free
+ * buffer. */
 static bool rdma_waits(const struct fuse_server *srv)
 {
 	return srv->reply_head || srv->fetch_head || srv->n_fetches_waiting > 0;
@@ -332,7 +333,7 @@ const char *fuse_server_client_host(const struct fuse_server_client *c)
 	return c->host;
 }
 
-/* Reply buffers count as short for this long after a request had to wait for one. rudp uses the
+/* Reply buffers count as short for this time after a request had to wait for one. rudp uses the
  * same time. */
 #define SHORT_NS (20 * NSEC_PER_MSEC)
 
@@ -363,9 +364,9 @@ static bool export_is_missing(const struct fuse_server *srv, const char *name)
 	return false;
 }
 
-/* Closes the session of the mount worker with the fewest requests, so that a mount can have a
- * session. The mount worker's client sends these requests again in a session that only finishes
- * them. Such a session does not count against the limit. */
+/* Closes the session of the mount worker with the fewest requests, to make room for the session of
+ * a mount. The mount worker's client sends its requests again in a session that only finishes them,
+ * and that does not count against the limit. */
 static void mount_worker_leave(struct fuse_server *srv)
 {
 	struct fuse_server_client *least = NULL;
@@ -379,9 +380,9 @@ static void mount_worker_leave(struct fuse_server *srv)
 }
 
 /* Makes room for a new session. Returns 0, -ENOSPC if there are too many sessions, or -EDQUOT if
- * the remaining sessions are reserved for mounts. A session that only finishes a mount worker's
- * requests does not count. But if LAUNCH_SESSIONS_OWING such sessions exist already, a further one
- * counts as a mount worker's session (*purpose). */
+ * the remaining sessions are reserved for mounts. A session that only finishes requests of a mount
+ * worker does not count. But if there are LAUNCH_SESSIONS_OWING such sessions already, *purpose
+ * changes: this one counts as the session of a mount worker. */
 static int room_make(struct fuse_server *srv, const struct ip_addr *from,
 		     enum fuse_hello_purpose *purpose)
 {
@@ -540,7 +541,7 @@ void fuse_server_client_gone(struct fuse_server_client *c)
 		c->mount->client = NULL;
 	client_remove(srv, c);
 	if (c->n_reqs > 0)
-		return; /* the client is freed at the end of its last request */
+		return; /* the client is freed when its last request has ended */
 	c->next_dying = srv->dying;
 	srv->dying = c;
 }

@@ -6,15 +6,15 @@
  * export's root cannot be reached: each name is one component, resolved relative to a directory's
  * descriptor without following symbolic links.
  *
- * Clients name objects by signed handles, so the server may lose its memory. These survive in the
- * export's state descriptor: the journal of requests that must not run twice, the list of mounts,
- * the list of unlinked open files, which the agent pins (keeps open), and until when leases may be
- * valid. Clients reclaim (open again) their open files at a successor. On a file system without
- * file handles, an object can be used only until the process ends, or until too many objects are in
- * use; its clients then get ESTALE. The server manages the file locks of mounts with `locks:
- * cluster` (lock_table.h); locks of other mounts are local to the client's kernel. Clients' kernels
- * check permissions, except where the server squashes or maps users (fuse_rights.h); quotas apply
- * at the server to every user, including root.
+ * Clients name objects by signed handles, which stay valid when the server restarts. The following
+ * survives in the export's state descriptor: the journal of requests that must not run twice, the
+ * list of mounts, the list of unlinked open files, which the agent pins (keeps open), and until
+ * when leases may be valid. Clients reclaim (open again) their open files at a successor. On a file
+ * system without file handles, an object can be used only until the process ends, or until too many
+ * objects are in use; its clients then get ESTALE. The server manages the file locks of mounts with
+ * `locks: cluster` (lock_table.h); locks of other mounts are local to the client's kernel. Clients'
+ * kernels check permissions, except where the server squashes or maps users (fuse_rights.h); quotas
+ * apply at the server to every user, including root.
  */
 #ifndef PLENUM_FUSE_SERVER_H
 #define PLENUM_FUSE_SERVER_H
@@ -31,8 +31,8 @@ struct fuse_server_client; /* one session of one mount */
 /*
  * Asks the agent to pin a file, which keeps a descriptor of it open after this process has ended.
  * fd: O_PATH descriptor of the file to pin for the export under this key, still owned by the
- * caller; -1: release the pin with this key. Returns false if the agent cannot be asked now: the
- * file is then not pinned, or the release must be retried.
+ * caller; -1: release the pin with this key. Returns false if the agent accepts no message now.
+ * Then the file is not pinned, or the caller must retry the release.
  */
 typedef bool (*fuse_server_pin_cb)(void *user, uint32_t export_index, uint64_t key, int fd);
 
@@ -51,9 +51,10 @@ void fuse_server_rdma(struct fuse_server *srv, struct port_rdma *rdma);
  * below LAUNCH_PORTS_MAX. */
 void fuse_server_rdma_bytes(const struct fuse_server_client *c, unsigned port, uint64_t *ret_read,
 			    uint64_t *ret_write);
-/* Asks the client to run an RDMA test via that port. Only one test runs at a time. Call
- * fuse_server_ping_take() in each turn to get the result. Returns 0, -EBUSY, or -ENOTSUP if the
- * client has no queue pair on that port; *ret_why is then the reason, if it is known. */
+/* Asks the client to run an RDMA test via that port. Only one test runs at a time. The caller must
+ * call fuse_server_ping_take() in each turn of its loop to get the result. Returns 0, -EBUSY, or
+ * -ENOTSUP if the client has no queue pair on that port; *ret_why is then the reason, if it is
+ * known. */
 int fuse_server_ping(struct fuse_server_client *c, const struct launch_ping *ask, uint64_t now_ns,
 		     enum port_rdma_reason *ret_why);
 /* Returns true, with the result, if a test has ended. *ret_due_ns: when the running test times
@@ -64,10 +65,10 @@ bool fuse_server_ping_take(struct fuse_server *srv, uint64_t now_ns, struct laun
 void fuse_server_path_down(struct fuse_server_client *c, unsigned port);
 /* Asks a new agent to pin all files that its predecessor had pinned. */
 void fuse_server_pin_again(struct fuse_server *srv);
-/* Returns a descriptor that is readable when io_uring has completions; -1: io_uring is unavailable,
- * so all reads are plain system calls. */
+/* Returns a descriptor that becomes readable when io_uring has completions; -1: io_uring is
+ * unavailable, so all reads are plain system calls. */
 int fuse_server_fd(const struct fuse_server *srv);
-/* Returns a descriptor that is readable when the I/O helpers have results. */
+/* Returns a descriptor that becomes readable when the I/O helpers have results. */
 int fuse_server_helpers_fd(const struct fuse_server *srv);
 /* Starts requests that wait for their host's turn, and continues long requests. Call it before
  * reading packets, so that this work does not delay the reply to a request that arrives in this
@@ -76,14 +77,14 @@ unsigned fuse_server_begin(struct fuse_server *srv, uint64_t now_ns);
 /* Processes results, submits queued operations, and sends replies. may_sleep: the caller may next
  * wait for the descriptors. Returns the number of results, or -EPIPE if a helper has ended. */
 int fuse_server_poll(struct fuse_server *srv, uint64_t now_ns, bool may_sleep);
-/* Like fuse_server_poll() with may_sleep, for a caller that has polled without it and is about to
- * wait. Returns false if there were results. */
+/* Like fuse_server_poll() with may_sleep. Call it before waiting, after calls of fuse_server_poll()
+ * without may_sleep. Returns false if there were results, so that the caller must not wait. */
 bool fuse_server_arm(struct fuse_server *srv);
 /* Returns when to call fuse_server_poll() even if no descriptor is readable. */
 uint64_t fuse_server_due_ns(const struct fuse_server *srv, uint64_t now_ns);
 unsigned fuse_server_in_flight(const struct fuse_server *srv);
 
-/* What a client asks for. */
+/* What a client asks for in its hello. */
 struct fuse_server_asked {
 	uint8_t mount_id[16];
 	bool by_mount_worker; /* the client is a mount worker of that mount */
@@ -101,44 +102,44 @@ struct fuse_server_asked {
  * export and is away. */
 int fuse_server_accept(struct fuse_server *srv, struct rudp_session *s, const struct ip_addr *from,
 		       const void *hello, size_t len, struct fuse_server_client **ret);
-/* Returns what the last client of fuse_server_accept() asked for, or NULL if its data was not a
- * hello. Valid until the next call. */
+/* Returns the export and mount that the last client of fuse_server_accept() asked for, or NULL if
+ * its data was not a hello. Valid until the next call of fuse_server_accept(). */
 const struct fuse_server_asked *fuse_server_asked(const struct fuse_server *srv);
-/* Returns the worker that the last redirected client should use, as "ADDRESS/PORT", with a
+/* Returns the worker to which the last redirected client must connect, as "ADDRESS/PORT" with a
  * hexadecimal port. */
 const char *fuse_server_elsewhere(const struct fuse_server *srv);
-/* Breaks the file lock with this id, as an operator wants. Returns 0; -ENOENT; -EALREADY; -EAGAIN
- * if the request only waits for its lock; -ENOSPC if too many of its mount are being broken; or
- * -EBUSY if another worker keeps the table of locks. */
+/* Breaks the file lock with this id for an operator. Returns 0; -ENOENT if there is no such lock;
+ * -EALREADY if it is or was broken; -EAGAIN if the request only waits for its lock; -ENOSPC if too
+ * many locks of its mount are being broken; or -EBUSY if another worker keeps the table of locks
+ * reserved. */
 int fuse_server_lock_break(struct fuse_server *srv, uint64_t id);
-/* Calls `ask` with LAUNCH_MSG_LOCK_KEEP or LAUNCH_MSG_LOCK_FORGET for the agent; the server asks
- * again until the answer arrives. */
+/* Registers the function by which the server sends LAUNCH_MSG_LOCK_KEEP and LAUNCH_MSG_LOCK_FORGET
+ * to the agent. The server repeats a message until the answer arrives. */
 void fuse_server_lock_records(struct fuse_server *srv,
 			      void (*ask)(void *user, const struct launch_msg *m), void *user);
-/* Call when the agent has answered. */
+/* Call when the agent has answered such a message. */
 void fuse_server_lock_answer(struct fuse_server *srv, const struct launch_msg *m);
 /* Returns the most important reason of four: the file system of an export hangs; lock requests
  * fail; the open files run out; or removed files still use space, because absent clients have them
  * open. If none of these applies, the reason is not set. */
 const struct reason *fuse_server_reason(const struct fuse_server *srv);
-/* Returns whether the client's session may be ended because the client leaves replies
- * unacknowledged. It may be ended if reply buffers run out, for all hosts together or for the
- * client's host. */
+/* Returns whether the client's session may be ended because it leaves replies unacknowledged: reply
+ * buffers must be short, either for all hosts together or for the client's host. */
 bool fuse_server_client_may_end(const struct fuse_server_client *c);
 /* Returns the name that the client claims for its host. */
 const char *fuse_server_client_host(const struct fuse_server_client *c);
 /* Returns the index of the client's export in the configuration. */
 unsigned fuse_server_client_export(const struct fuse_server_client *c);
-/* Describes the client's session: requests that are being executed, requests that have not begun,
- * and when the client loses its file locks if no further packet of it arrives (clock_now_ns(); 0:
- * the server does not manage its locks). */
+/* Describes the client's session: how many requests are being executed, how many have not begun,
+ * and when the client loses its file locks if no further packet of it arrives (by clock_now_ns();
+ * 0: the server does not manage its locks). */
 void fuse_server_describe(const struct fuse_server_client *c, uint64_t now_ns,
 			  uint32_t *ret_in_flight, uint32_t *ret_waiting, uint64_t *ret_lease_ns);
-/* Writes the clients' mounts and the number of open files to the statistics page, whose seqlock the
- * caller must hold. The amount of work is bounded. */
+/* Writes the clients' mounts and the number of open files to the statistics page; the caller must
+ * hold the seqlock of the page. The amount of work is bounded. */
 void fuse_server_publish(struct fuse_server *srv);
 /* Implements rudp's callback `buf_get`. peer: fuse_server_peer() of the session; 0: there is no
- * session, so no limit per peer applies. */
+ * session, and no limit per peer applies. */
 void *fuse_server_buf_get(struct fuse_server *srv, unsigned peer, size_t len);
 static inline unsigned fuse_server_peer(const struct rudp_session *s)
 {
@@ -150,8 +151,8 @@ void fuse_server_request(struct fuse_server_client *c, struct rudp_call *call, v
 			 size_t len, uint64_t now_ns);
 void fuse_server_call_cancelled(struct fuse_server_client *c, struct rudp_call *call);
 void fuse_server_sent(struct fuse_server *srv, void *token);
-/* Call when the session has ended. The client's open files are kept for its next session (same
- * mount_id). */
+/* Call when the session has ended. The client's open files stay open for its next session (which
+ * has the same mount_id). */
 void fuse_server_client_gone(struct fuse_server_client *c);
 
 #endif

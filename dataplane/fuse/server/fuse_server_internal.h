@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Private to this folder: how a client's message becomes a running request. server_receive.c takes
- * messages. server_wait.c holds requests that wait for their host's turn or for a reply buffer.
- * server_fetch.c fetches data by RDMA. server_req.c starts requests.
+ * Private to this folder: the way from a client's message to a running request. server_receive.c
+ * receives messages. server_wait.c holds requests that wait for their host's turn or for a reply
+ * buffer. server_fetch.c fetches data by RDMA. server_req.c starts requests.
  */
 #ifndef PLENUM_FUSE_SERVER_INTERNAL_H
 #define PLENUM_FUSE_SERVER_INTERNAL_H
@@ -20,12 +20,12 @@ void server_retry_run(struct fuse_server *srv);
 
 /* server_wait.c */
 /* Starts a validated request that has its data: at once, or when it is its host's turn and a reply
- * buffer is free. If the client sent the same request before and it is still running, it is not
- * started again, and its reply goes to this call. */
+ * buffer is free. If the server is still executing the same request because the client has sent it
+ * before, it is not started again, and its reply goes to this call. */
 void server_req_take(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len,
 		     const struct fuse_server_args *args);
-/* Lets the hosts take turns, and starts waiting requests for which a reply buffer is free that the
- * client is allowed to use. The amount of work is bounded. Returns the number of started requests.
+/* Starts waiting requests, one of each host in turn, if a reply buffer is free that the client may
+ * use. The amount of work is bounded. Returns the number of started requests.
  */
 unsigned server_wait_run(struct fuse_server *srv, uint64_t now_ns);
 /* Takes a waiting request out of the queue. Returns its buffer, which the caller then owns, or NULL

@@ -94,8 +94,8 @@ static void fetch_done(struct port_rdma_op *op, int status)
 	fetch_retry(k);
 }
 
-/* Builds the message as if it had arrived in packets: header, space for the data, handles. Returns
- * its length. */
+/* Builds the message as if it had arrived in packets: the header, space for the data, then the
+ * handles. Returns its length. */
 static size_t assemble(uint8_t *to, const struct fuse_in_header *in, size_t len,
 		       const struct fuse_server_args *args)
 {
@@ -114,7 +114,7 @@ static size_t assemble(uint8_t *to, const struct fuse_in_header *in, size_t len,
 }
 
 /* Begins the transfer into another buffer, which also gets a copy of the message. Returns 0,
- * -EAGAIN if a transfer cannot begin now, or -EREMOTEIO if no leg works. */
+ * -EAGAIN if the transfer must wait, or -EREMOTEIO if no leg works. */
 static int fetch_start(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len,
 		       const struct fuse_server_args *args)
 {
@@ -137,7 +137,8 @@ static int fetch_start(struct fuse_server_client *c, struct rudp_call *call, voi
 		buf_pool_put(&srv->requests, data);
 		return server_rdma_works(c, args->bulk.legs) ? -EAGAIN : -EREMOTEIO;
 	}
-	k->len = assemble(data, buf, len, args); /* leaves space for the data in the middle */
+	k->len = assemble(data, buf, len, args); /* the data will be written into the gap that
+						    assemble() leaves */
 	if (k->next)
 		k->next->prev = k;
 	srv->fetches = k;
@@ -146,9 +147,8 @@ static int fetch_start(struct fuse_server_client *c, struct rudp_call *call, voi
 	return 0;
 }
 
-/* If the server reports that it could not fetch data, the client drops its queue pairs. So the
- * server reports this only if the pairs do not work. While the pairs are busy, the request
- * waits. */
+/* A client drops its queue pairs when the server reports that it could not fetch data. So the
+ * server reports this only if the queue pairs do not work. If they are busy, the request waits. */
 void server_fetch(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len,
 		  const struct fuse_server_args *args)
 {
@@ -213,8 +213,9 @@ void server_fetch_run(struct fuse_server *srv)
 		struct fuse_server_args args;
 		int r;
 
-		(void)fuse_server_check(buf, w.len, &args); /* cannot fail: the request passed the
-							       same check when it arrived */
+		(void)fuse_server_check(buf, w.len, &args); /* cannot fail, because the request
+							       passed the same check when it
+							       arrived */
 		args.arrived_ns = w.arrived_ns;
 		r = fetch_start(w.client, w.call, buf, w.len, &args);
 		if (r == -EAGAIN) { /* leave this WRITE waiting and try the next one: the pairs of
@@ -227,7 +228,7 @@ void server_fetch_run(struct fuse_server *srv)
 			server_req_refuse(srv, w.call, buf, w.len, r);
 		buf_pool_put(&srv->requests, buf);
 		p = &srv->fetch_head; /* start again at the head, because the refusal may have ended
-					 the client and changed the list */
+					 the client and thus changed the list */
 	}
 }
 

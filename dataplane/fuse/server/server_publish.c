@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Puts the mounts of clients and the number of their open files on the worker's statistics page,
- * and describes sessions for its list. */
+/* Writes the mounts of clients and the number of their open files to the worker's statistics page,
+ * and describes sessions for the list of sessions. */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include "dataplane/fuse/server/objects/server_locks.h"
 #include <stdio.h>
 
 /* Returns whether to list the mount. A mount without a session is listed only if its client has
- * been connected to this process: an earlier process has left only the ids of its mounts. */
+ * been connected to this process, because an earlier process leaves only the mount's id. */
 static bool is_listed(const struct server_mount *m)
 {
 	return !m->gone && !m->mount_worker && m->host_name[0];
@@ -46,7 +46,8 @@ void fuse_server_publish(struct fuse_server *srv)
 	struct launch_stats *st = srv->stats;
 
 	for (const struct server_mount *m = srv->mounts; m; m = m->next) {
-		/* Do not count mount workers: their files are open in the mount itself too. */
+		/* Do not count files of mount workers, because these files are open in the mount
+		 * itself too. */
 		if (!m->mount_worker)
 			open_files[server_export_index(m->export)] += m->n_open;
 		if (!is_listed(m))

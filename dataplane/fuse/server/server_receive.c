@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Receives the messages of clients: file system requests, which are checked first, and the
- * protocol's own messages. */
+/* Receives the messages of clients. Checks file system requests, and handles the messages of
+ * Plenum's own protocol. */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include "dataplane/fuse/server/request/server_helper.h"
 #include "dataplane/fuse/server/request/server_lock_wait.h"
 #include "dataplane/fuse/server/request/server_rdma.h"
 
-/* Handles INTERRUPT: cancels the request that the INTERRUPT names, if no helper has started it. A
- * lock request that is retried ends at its next try. */
+/* Handles INTERRUPT: cancels the request that it names unless a helper has started it. A lock
+ * request that is retried ends at its next try. */
 static void req_interrupt(struct fuse_server_client *c, const struct fuse_in_header *in)
 {
 	const struct fuse_interrupt_in *arg = (const void *)(in + 1);
@@ -21,7 +21,8 @@ static void req_interrupt(struct fuse_server_client *c, const struct fuse_in_hea
 			server_helper_interrupt(q);
 			return;
 		} else if (q->mount == c->mount && q->unique == arg->unique) {
-			/* Requests of an ended session may have the same number. */
+			/* Check the client too, because a request of an ended session may have the
+			 * same number. */
 			q->interrupted = true;
 			found = true;
 		}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Executes requests. If a request was executed before, replies with its outcome from the journal.
- * Otherwise checks what the client may do, and calls the operation.
+ * Executes requests. If a request was executed before, replies with the recorded outcome. Otherwise
+ * checks what the client may do, and calls the operation of the opcode.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include "dataplane/fuse/server/objects/server_lease.h"
@@ -24,12 +24,12 @@ static uint32_t features_of(const struct fuse_server_client *c, uint32_t asked)
 
 	return asked & FUSE_PROTO_FEATURES &
 	       ~(judged || c->read_only ? FUSE_PROTO_FEATURE_TOUCH : 0U) &
-	       /* The server must see each open of a client whose permissions it checks, so such a
-		* client gets no leases on names. */
+	       /* A client whose permissions the server checks gets no leases on names, because it
+		* must ask the server at each open. */
 	       ~(judged ? FUSE_PROTO_FEATURE_NAMES : 0U);
 }
 
-/* The client repeats the request in its next session. */
+/* Ends the session. The client sends the request again in its next session. */
 static void session_end(struct server_req *q)
 {
 	if (q->client->session)
@@ -37,8 +37,8 @@ static void session_end(struct server_req *q)
 	server_reply_err(q, EIO);
 }
 
-/* INIT is valid only as the first request of a session. The client already relies on the flags that
- * it has sent. fuse_server_check() has made sure that the version and all flags are supported. */
+/* INIT must be the first request of a session: the client already relies on the flags that it has
+ * sent. fuse_server_check() has made sure that the server supports the version and all flags. */
 static void op_init(struct server_req *q)
 {
 	const struct fuse_init_in *in = server_req_arg(q);
@@ -53,8 +53,8 @@ static void op_init(struct server_req *q)
 		q->client->features &= ~FUSE_PROTO_FEATURE_RECLAIM;
 	if (q->client->features & FUSE_PROTO_FEATURE_LOCKS)
 		r = server_locks_join(q->mount, q->client->features & FUSE_PROTO_FEATURE_RECLAIM);
-	/* Retry, because an answer without this feature would tell the client that its locks are
-	 * lost. */
+	/* Retry instead of answering without this feature: the client would believe that its locks
+	 * are lost. */
 	if (r == -EBUSY) {
 		server_req_requeue(q);
 		return;
@@ -73,7 +73,7 @@ static void op_destroy(struct server_req *q)
 	server_reply_err(q, 0);
 }
 
-/* The operations that pass the check and need a reply; server_check.c has a rule for each. */
+/* The operations that need a reply, by opcode; server_check.c has a rule for each. */
 static void (*const req_ops[])(struct server_req *q) = {
 	[FUSE_INIT] = op_init,
 	[FUSE_DESTROY] = op_destroy,
@@ -130,8 +130,8 @@ static bool req_changes(const struct server_req *q)
 	}
 }
 
-/* Handles requests that must not run twice, and repeated opens. Returns true if a reply was sent or
- * the request was queued. */
+/* Handles requests that must not be executed twice, and repeated opens. Returns true if the caller
+ * must not execute the request: a reply was sent, or the request was queued. */
 static bool req_once(struct server_req *q)
 {
 	struct server_file *f = q->resent && server_req_opens(q) ? server_file_opened(q) : NULL;
@@ -154,9 +154,9 @@ static bool req_once(struct server_req *q)
 			server_reply_err(q, EIO);
 			return true;
 		}
-		/* A helper may have executed the request after its worker had ended. From that time
-		 * on, the worker no longer prevented new leases on the objects that the request
-		 * changes. So wait for these leases too. */
+		/* A helper may have executed the request after its worker had ended. From then on,
+		 * the worker did not prevent new leases on the objects that the request changes. So
+		 * wait for these leases too. */
 		if (!server_lease_change(q)) {
 			q->record = NULL;
 			server_req_requeue(q);
@@ -177,7 +177,7 @@ static bool req_once(struct server_req *q)
 	return true;
 }
 
-/* Returns whether the mount still has its locks, if it has any. If not, the request ends or is
+/* Returns whether the mount still has its locks, or never had any. If not, the request ends or is
  * retried. */
 static bool keeps_locks(struct server_req *q)
 {

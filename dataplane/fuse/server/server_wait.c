@@ -3,8 +3,8 @@
  * Starts requests: the first requests of each turn at once, all others when it is their host's turn
  * and there is a buffer for the reply. Hosts share the worker's time equally, whatever they
  * request, and the sessions of a host take turns. The worker reads packets again after a bounded
- * amount of work, so that the requests of one host cannot fill the socket's buffer and delay the
- * requests of another.
+ * amount of work. So requests of one host cannot fill the socket's buffer and delay those of
+ * another.
  *
  * While few reply buffers are free, clients that have acknowledged nothing lately share half of
  * them, and silent clients get none. A client that leaves its replies unacknowledged loses their
@@ -49,8 +49,8 @@ static bool is_at_share(const struct server_source *h, size_t len)
 	return h->n_replies[class] >= n_slots - n_slots / 4 && all->next->next != all;
 }
 
-/* Decides which share of the buffers for a reply of len bytes the client may use (*ret_trial: only
- * half). Returns false if it gets none now. */
+/* Decides how many of the buffers for a reply of len bytes the client may use. *ret_trial: only
+ * half of them. Returns false if the client gets none now. */
 static bool share_of(struct fuse_server_client *c, size_t len, bool *ret_trial)
 {
 	*ret_trial = false;
@@ -142,7 +142,7 @@ static void wait_add(struct fuse_server_client *c, struct rudp_call *call, void 
 	c->server->wait_due = true;
 }
 
-/* Finds the client's waiting request `unique`. */
+/* Returns the link to the client's waiting request `unique`, or NULL if it does not wait. */
 static struct server_wait **client_find(struct fuse_server_client *c, uint64_t unique,
 					unsigned *ret_size)
 {
@@ -248,8 +248,8 @@ static bool req_adopt(struct fuse_server_client *c, struct rudp_call *call,
 	return true;
 }
 
-/* Returns whether the request must not wait, because it prepares a session and other requests
- * depend on it. */
+/* Returns whether the request must start at once: it prepares a session, and other requests depend
+ * on it. */
 static bool is_urgent(const struct fuse_in_header *in, const struct fuse_server_args *args)
 {
 	return in->opcode == FUSE_INIT || in->opcode == FUSE_DESTROY ||
@@ -312,11 +312,11 @@ void server_req_take(struct fuse_server_client *c, struct rudp_call *call, void 
 		wait_add(c, call, buf, len, args->arrived_ns);
 }
 
-/* The waiting requests of one turn of the worker. */
+/* One turn of the worker in which waiting requests are started. */
 struct wait_turn {
 	int work_left;
 	unsigned n_examined, n_started;
-	bool is_short; /* almost no reply buffer is free */
+	bool is_short; /* only few reply buffers are free */
 	bool host_is_short;
 };
 
@@ -347,9 +347,9 @@ static bool has_room(struct fuse_server_client *c, unsigned size, struct wait_tu
 }
 
 /* Starts the client's first request for which there is a reply buffer. So a request with a smaller
- * reply may overtake one with a larger reply. Looks only at the first request of each range of
- * sizes, because reading more requests would miss the processor's caches. Returns how much work the
- * request counts as; 0: no request was started. */
+ * reply may overtake one with a larger reply. Checks only the first request of each range of sizes,
+ * because reading more requests would cause cache misses. Returns how much work the request counts
+ * as; 0: no request was started. */
 static int client_start(struct fuse_server_client *c, struct wait_turn *t)
 {
 	struct server_wait *first = NULL, w;
@@ -372,18 +372,18 @@ static int client_start(struct fuse_server_client *c, struct wait_turn *t)
 		return 0;
 	w = *first;
 	in = message_of(first);
-	/* Remove the request from the queue before starting it, because it may end at once and call
+	/* Remove the request from the queue before starting it: it may end at once, and then call
 	 * this function again. */
 	queue_remove(c, first_size, &c->waits[first_size].head);
-	(void)fuse_server_check(in, w.len, &args); /* cannot fail: the request passed the same
-						      check when it arrived */
+	(void)fuse_server_check(in, w.len, &args); /* cannot fail, because the request passed the
+						      same check when it arrived */
 	args.arrived_ns = w.arrived_ns;
 	start(c, w.call, in, w.len, &args);
 	return work_of(w.len, w.reply_bytes);
 }
 
-/* Returns whether none of the host's waiting requests can have a buffer, because the host already
- * has its share of the buffers of each size that it waits for. */
+/* Returns whether all waiting requests of the host must wait for buffers, because the host already
+ * has its share of the buffers for replies of their sizes. */
 static bool is_blocked(struct server_source *h, struct wait_turn *t)
 {
 	for (unsigned size = 0; size < BUF_SIZES; size++)
@@ -394,7 +394,8 @@ static bool is_blocked(struct server_source *h, struct wait_turn *t)
 	return true;
 }
 
-/* Starts one request of the host, whose sessions take turns. Returns the same as client_start(). */
+/* Starts one request of the host; the host's sessions take turns. Has the results of
+ * client_start(). */
 static int host_start(struct server_source *h, struct wait_turn *t)
 {
 	struct list *end = h->waiting.prev;
@@ -437,7 +438,8 @@ static bool host_run(struct server_source *h, struct wait_turn *t, bool alone)
 	return any;
 }
 
-/* Gives each waiting host its share of one round. Returns false if no request can start now. */
+/* Gives each waiting host its share of one round. Returns false if no further request can start in
+ * this turn. */
 static bool round_run(struct fuse_server *srv, struct wait_turn *t)
 {
 	unsigned n = 0, n_hosts;

@@ -18,9 +18,10 @@ static bool network_fits(const struct launch_client *rule, const struct ip_addr 
 	return false;
 }
 
-/* Checks that the name belongs to the client. With a cluster key, the handshake has proved that the
- * client is a host of the cluster. Without a key any host can claim any name, so the client must
- * also have an address that is listed for the name; the address of a session has been validated. */
+/* Checks whether the client may use the name that it claims. With a cluster key, the handshake has
+ * proved that the client is a host of the cluster. Without a key any host can claim any name, so
+ * the client must also have an address that is listed for the name. The transport has validated the
+ * address of a session. */
 static int name_prove(const struct launch_config *cfg, const struct launch_client *rule,
 		      const struct ip_addr *addrs, unsigned n_addrs)
 {
@@ -81,8 +82,8 @@ int fuse_rights_for(const struct launch_config *cfg, const struct launch_export 
 	return -EACCES;
 }
 
-/* Maps an id of the client to this host's. Returns false if it is not in the map. Without a map,
- * ids stay the same. */
+/* Maps an id of the client to an id of this host. Returns false if the map does not contain it.
+ * Without a map, ids stay the same. */
 static bool map_in(const struct launch_ids *map, uint32_t n, uint32_t id, uint32_t *ret)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -118,9 +119,9 @@ struct fuse_rights_ids fuse_rights_ids(const struct fuse_rights *r, uint32_t uid
 		return (struct fuse_rights_ids){r->anonuid, r->anongid, true, true};
 	if (is_squashed(r, gid) || !map_in(r->gids, r->n_gids, gid, &ids.gid))
 		ids.gid = r->anongid;
-	/* The server must check permissions: the client's kernel has checked them for another
-	 * identity than the mapped identity, and root at the client can claim to be any user in the
-	 * map. Root of this host needs no check, because it passes every check. */
+	/* The server must check permissions. The client's kernel has checked them for the identity
+	 * before the mapping, and root at the client can act as any user in the map. Root of this
+	 * host needs no check, because it passes every check. */
 	ids.checked = r->squash != LAUNCH_SQUASH_NONE ||
 		      ((r->n_uids > 0 || r->n_gids > 0) && ids.uid != 0);
 	ids.squashed = false;
@@ -163,12 +164,12 @@ int fuse_rights_gid_in(const struct fuse_rights *r, uint32_t gid, uint32_t *ret)
 
 /* ------------------------------------------------------------------ access control lists */
 
-/* Values of linux/posix_acl_xattr.h, a header that user space does not have. */
+/* Values of linux/posix_acl_xattr.h, which the kernel does not offer to user space. */
 #define ACL_VERSION 2
 #define ACL_TAG_USER 0x02
 #define ACL_TAG_GROUP 0x08
 
-struct acl_entry { /* little endian */
+struct acl_entry { /* all members are little endian */
 	uint16_t tag, perm;
 	uint32_t id;
 };

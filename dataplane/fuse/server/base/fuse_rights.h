@@ -16,20 +16,21 @@ struct fuse_rights {
 	bool read_only;
 	enum launch_squash squash;
 	uint32_t anonuid, anongid;
-	const struct launch_ids *uids, *gids; /* ranges of the configuration, which must outlive
+	const struct launch_ids *uids, *gids; /* point into the configuration, which must outlive
 						 this struct */
 	uint32_t n_uids, n_gids;
 };
 
 struct fuse_rights_ids {
 	uint32_t uid, gid;
-	/* The server must check permissions, because the client's kernel checked them for another
-	 * identity, or is not trusted. The request then runs without the privileges that bypass
-	 * permissions. */
+	/* The server must check permissions, because the client's kernel has checked them for
+	 * another identity, or is not trusted. So the request runs without the privileges that
+	 * bypass permission checks. */
 	bool checked;
 	/* The request runs as the anonymous user, whose only group is `gid`. If `checked` is set
-	 * and `squashed` is not, the server assumes that the user is in the groups of the objects,
-	 * except root's group. NFS likewise trusts the list of groups in a request. */
+	 * and `squashed` is not, the server assumes that the user belongs to the group of each
+	 * object, except root's group. NFS trusts the list of groups in a request in the same
+	 * way. */
 	bool squashed;
 };
 
@@ -55,9 +56,9 @@ uint32_t fuse_rights_gid_out(const struct fuse_rights *r, uint32_t gid);
 int fuse_rights_uid_in(const struct fuse_rights *r, uint32_t uid, uint32_t *ret);
 int fuse_rights_gid_in(const struct fuse_rights *r, uint32_t gid, uint32_t *ret);
 
-/* Returns whether a client may set or remove the extended attribute. Attributes security.* also
- * affect the server's kernel when it runs a program from the export. Of these, clients may change
- * only security.capability. */
+/* Returns whether a client may set or remove the extended attribute. Attributes named security.*
+ * also affect programs of the export that are executed at the server. Of these attributes, clients
+ * may change only security.capability. */
 bool fuse_rights_may_set(const char *name);
 /* Returns whether the extended attribute is an access control list, which contains users and
  * groups. */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The buffer pool of the server. Requests and replies of up to 1 MiB arrive and leave at the speed
- * of the network, so slots that were used recently keep their memory.
+ * The buffer pool of the server. Slots that were used recently keep their memory, because
+ * allocating it for each message would slow the server down.
  */
 #include "dataplane/fuse/server/base/server_buf.h"
 #include "dataplane/rudp/rudp.h"
 #include <sys/mman.h>
 
-/* Data bytes of a slot of each class. The largest has room for a message of 1 MiB and its headers.
+/* Number of data bytes in a slot of each class. The largest class is for a message of 1 MiB and its
+ * headers.
  */
 #define CLASS_0_BYTES (8192 - BUF_HEADROOM_BYTES)
 #define CLASS_1_BYTES ((128 << 10) + 4096 - BUF_HEADROOM_BYTES)
@@ -18,12 +19,12 @@ static const struct {
 	unsigned n_slots;
 } buf_sizes[BUF_CLASSES] = {{CLASS_0_BYTES, 8192}, {CLASS_1_BYTES, 512}, {CLASS_2_BYTES, 64}};
 
-/* The largest size of each range of sizes. A class has two ranges if the number of its messages
- * above RUDP_SMALL_BYTES is limited. */
+/* The largest message of each range of sizes. A class whose messages above RUDP_SMALL_BYTES are
+ * limited has two ranges. */
 static const size_t buf_range_bytes[BUF_SIZES] = {CLASS_0_BYTES, RUDP_SMALL_BYTES, CLASS_1_BYTES,
 						  CLASS_2_BYTES};
 
-/* PEER_LARGE and PEER_TRIAL are flags in buf_class.peers. */
+/* Flags in buf_class.peers, see there. */
 #define PEER_LARGE 0x8000U
 #define PEER_TRIAL 0x4000U
 _Static_assert(BUF_PEERS <= PEER_TRIAL, "a peer number and two flags fit 16 bits");
@@ -87,7 +88,7 @@ static unsigned buf_class_free(const struct buf_pool *p, unsigned class, bool la
 	return c->n_large < most ? MIN_OF(c->n_free, most - c->n_large) : 0;
 }
 
-/* Returns how many of a class's free slots count when the limit of a peer is computed. */
+/* Returns the number of a class's free slots on which the limit of a peer is based. */
 static unsigned buf_class_share(const struct buf_pool *p, unsigned class, bool large, bool trial)
 {
 	const struct buf_class *c = &p->classes[class];
@@ -99,8 +100,8 @@ static unsigned buf_class_share(const struct buf_pool *p, unsigned class, bool l
 }
 
 /* Returns the class that can give the peer a buffer of len bytes now, or BUF_CLASSES if there is
- * none. If the fitting class is full, a larger one is used, but not the largest, which is reserved
- * for messages that need it. */
+ * none. If the smallest class that fits is full, the next larger class is used. But the largest
+ * class is reserved for messages that fit no other. */
 static unsigned buf_class_for(const struct buf_pool *p, unsigned peer, bool trial, size_t len)
 {
 	bool large = len > RUDP_SMALL_BYTES;
@@ -255,7 +256,7 @@ void buf_pool_trim(struct buf_pool *p)
 		if (c->pinned)
 			continue;
 		/* The slots at the bottom of the stack have not been used since the last trim, so
-		 * release their pages. */
+		 * free their pages. */
 		for (; c->n_clean < c->n_free_min; c->n_clean++)
 			madvise(c->base + (size_t)c->stack[c->n_clean] * c->slot_bytes,
 				c->slot_bytes, MADV_REMOVE);

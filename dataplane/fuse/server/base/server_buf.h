@@ -2,8 +2,9 @@
 /*
  * Message buffers of the server: slots of three sizes in address space that is reserved once. The
  * pages of a slot are allocated when it is first written, and return to the system when the slot is
- * unused for a while. The slot that was freed last is used first, so that only few slots need
- * memory. After buf_pool_init() the pool never grows and never calls malloc. One thread uses it.
+ * unused for a while. The slot that was freed last is used first, so that as few slots as possible
+ * need memory. After buf_pool_init() the pool never grows and never calls malloc. One thread uses
+ * it.
  */
 #ifndef PLENUM_SERVER_BUF_H
 #define PLENUM_SERVER_BUF_H
@@ -11,27 +12,29 @@
 #include "netcfg/base/base.h"
 
 #define BUF_CLASSES 3
-#define BUF_PEERS 16384 /* number of peer numbers; must be more than the number of sessions */
-/* Number of ranges of message sizes; all sizes in a range are treated alike */
+#define BUF_PEERS 16384 /* number of peer numbers; larger than the maximum number of sessions */
+/* Number of ranges of message sizes. All sizes in a range have the same classes and limits. */
 #define BUF_SIZES 4
 #define BUF_NOBODY 0 /* peer number for buffers without a limit */
-/* Space before the data of each buffer, in which the owner of the buffer keeps its own data. */
+/* Space before the data of each buffer, for the user of the buffer. */
 #define BUF_HEADROOM_BYTES 512
 
 struct buf_class {
-	size_t slot_bytes; /* bytes of a slot, including headroom */
+	size_t slot_bytes; /* size of a slot in bytes, including headroom */
 	unsigned n_slots;
 	uint8_t *base;
 	uint16_t *stack; /* free slots; the slot freed last is on top */
 	unsigned n_free;
-	unsigned n_free_min; /* minimum of n_free since the last trim, that is, the number of slots
-				that were not needed since then */
+	unsigned n_free_min; /* minimum of n_free since the last trim: this many slots were not
+				needed */
 	unsigned n_clean;    /* stack[0] to stack[n_clean - 1] have no pages */
-	uint16_t *peers;     /* per slot: the peer that uses it, with two flags: PEER_LARGE: for a
-				large message; PEER_TRIAL: the peer is on trial */
-	unsigned n_large;    /* slots used by large messages */
-	unsigned n_trial;    /* slots used by peers on trial */
-	bool pinned; /* the class is registered with an RDMA device, so its pages must stay */
+	uint16_t *peers;     /* for each slot: the number of the peer that uses it, and two flags.
+				PEER_LARGE: the slot has a large message; PEER_TRIAL: the peer is on
+				trial */
+	unsigned n_large;    /* number of slots with large messages */
+	unsigned n_trial;    /* number of slots of peers on trial */
+	bool pinned; /* the class is registered with an RDMA device, so its pages must not be
+			freed */
 };
 
 struct buf_pool {
@@ -48,21 +51,22 @@ size_t buf_pool_bytes(void);
  * it has. */
 unsigned buf_pool_class(size_t len, unsigned *ret_slots);
 /* buf_pool_size: returns the range of sizes to which len belongs. buf_pool_size_bytes: returns the
- * largest size in a range. If a buffer for one size of a range is free, it can be used for all
- * sizes of this range. */
+ * largest size in a range. A peer that can get a buffer for one size of a range can get one for any
+ * size of it. */
 unsigned buf_pool_size(size_t len);
 size_t buf_pool_size_bytes(unsigned size);
 void buf_pool_done(struct buf_pool *p);
 /* Returns a buffer for len bytes of data, aligned to 64; its BUF_HEADROOM_BYTES are before the
  * returned pointer. Returns NULL if none is free, or if len exceeds the largest slot. */
 void *buf_pool_get(struct buf_pool *p, size_t len);
-/* Like buf_pool_get, but with a limit for each peer (1 and up), so that a peer that never returns
- * buffers cannot exhaust a class. Messages above 16 KiB may use at most three quarters of a class.
+/* Like buf_pool_get(), but limits the buffers of each peer (numbers from 1), so that a peer that
+ * never frees its buffers cannot use up a class. Messages above 16 KiB may use at most three
+ * quarters of a class.
  */
 void *buf_pool_get_for(struct buf_pool *p, unsigned peer, size_t len);
 bool buf_pool_fits_for(const struct buf_pool *p, unsigned peer, size_t len);
-/* Like buf_pool_get_for(). trial: the peer is on trial, because it may never return the buffer. All
- * peers on trial together may use only half of a class. */
+/* Like buf_pool_get_for(). trial: the peer is on trial, because it has not shown yet that it frees
+ * its buffers. All peers on trial together may use only half of a class. */
 void *buf_pool_get_as(struct buf_pool *p, unsigned peer, bool trial, size_t len);
 bool buf_pool_fits_as(const struct buf_pool *p, unsigned peer, bool trial, size_t len);
 /* _is_scarce: returns whether a quarter of the buffers for len bytes is in use, so that they must
@@ -73,11 +77,11 @@ bool buf_pool_is_short(const struct buf_pool *p, bool trial, size_t len);
 /* Gives a buffer back to the pool. data: what buf_pool_get() returned, or NULL. */
 void buf_pool_put(struct buf_pool *p, void *data);
 /* Returns in *ret_base and *ret_bytes the memory of the classes from `first` on, for the caller to
- * register with a device. From now on the pages of these classes stay allocated. */
+ * register with a device. The pool no longer frees pages of these classes. */
 void buf_pool_pin(struct buf_pool *p, unsigned first, void **ret_base, size_t *ret_bytes);
 /* Like buf_pool_get_for(), for a buffer of the largest class. */
 void *buf_pool_get_largest(struct buf_pool *p, unsigned peer);
-/* Returns to the system the pages of slots that were not needed since the last call. */
+/* Frees the pages of slots that were not needed since the last call. */
 void buf_pool_trim(struct buf_pool *p);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Validates requests. The code that executes requests relies on terminated names and complete
- * arguments. A fuzzer tests this file separately.
+ * Validates requests. The code that executes requests relies on names that are terminated and
+ * arguments that are complete. A fuzzer tests this file separately.
  */
 #include "dataplane/fuse/server/base/server_check.h"
 #include <fcntl.h>
@@ -13,13 +13,13 @@
 
 enum check_name {
 	NAME_NONE,
-	NAME_LOOKUP, /* one component, or "." or ".." */
-	NAME_ENTRY,  /* one component */
+	NAME_LOOKUP, /* one path component, which may be "." or ".." */
+	NAME_ENTRY,  /* one path component, but neither "." nor ".." */
 	NAME_TARGET, /* the target of a symbolic link: any text */
 	NAME_XATTR,
 };
 
-struct check_rule { /* the layout of a request after struct fuse_in_header */
+struct check_rule { /* the layout of a request behind struct fuse_in_header */
 	bool served;
 	uint8_t names[CHECK_NAMES_MAX];
 	uint8_t n_handles; /* number of handles in the tail */
@@ -32,8 +32,8 @@ struct check_rule { /* the layout of a request after struct fuse_in_header */
 	}
 #define RULE(arg, ...) RULE_N(1, arg, __VA_ARGS__)
 
-/* Size of struct fuse_setxattr_in in its short form, which is used because FUSE_SETXATTR_EXT is
- * never negotiated. */
+/* Size of the short form of struct fuse_setxattr_in. The long form is never used, because
+ * FUSE_SETXATTR_EXT is never negotiated. */
 #define SETXATTR_ARG_BYTES 8
 
 static const struct check_rule rules[] = {
@@ -73,13 +73,13 @@ static const struct check_rule rules[] = {
 	[FUSE_FALLOCATE] = RULE(sizeof(struct fuse_fallocate_in), NAME_NONE),
 	[FUSE_READDIRPLUS] = RULE(sizeof(struct fuse_read_in), NAME_NONE),
 	[FUSE_RENAME2] = RULE_N(2, sizeof(struct fuse_rename2_in), NAME_ENTRY, NAME_ENTRY),
-	/* The name of a TMPFILE is not used. */
+	/* The server ignores the name in a TMPFILE request. */
 	[FUSE_TMPFILE] = RULE(sizeof(struct fuse_create_in), NAME_TARGET),
 	[FUSE_LSEEK] = RULE(sizeof(struct fuse_lseek_in), NAME_NONE),
 	[FUSE_COPY_FILE_RANGE] = RULE_N(2, sizeof(struct fuse_copy_file_range_in), NAME_NONE),
 };
 
-/* Copies the argument, because the message may be unaligned. */
+/* Copies the argument, because it may be unaligned in the message. */
 #define ARG(var, msg) \
 	memcpy(&(var), (const uint8_t *)(msg) + sizeof(struct fuse_in_header), sizeof(var))
 
@@ -111,8 +111,8 @@ static int check_range(uint64_t off, uint64_t len)
 	return off > INT64_MAX || len > INT64_MAX - off ? -EFBIG : 0;
 }
 
-/* Accepts only versions and flags that this server knows. In other versions arguments may have
- * other sizes, and nothing is known about the meaning of other flags. */
+/* Accepts only versions and flags that this server knows: in other versions arguments may have
+ * other sizes, and other flags may change the meaning of requests. */
 static int check_init(const void *msg)
 {
 	struct fuse_init_in arg;
@@ -135,8 +135,8 @@ static int check_data(uint32_t opcode, const void *msg, size_t rest,
 		struct fuse_write_in arg;
 
 		ARG(arg, msg);
-		/* A WRITE with REQ_BULK has no data here: the server reads the data by RDMA
-		 * later. */
+		/* With FUSE_PROTO_REQ_BULK, the server reads the data of the WRITE from the
+		 * client's memory later. */
 		if (args->flags & FUSE_PROTO_REQ_BULK)
 			rest = rest == 0 ? args->bulk.len : SIZE_MAX;
 		if (arg.size > FUSE_PROTO_MAX_WRITE || arg.size != rest)
@@ -149,7 +149,8 @@ static int check_data(uint32_t opcode, const void *msg, size_t rest,
 		ARG(arg, msg);
 		if (arg.size > FUSE_PROTO_MAX_WRITE)
 			return -EINVAL;
-		/* Directory offsets are cookies, so they are not checked. */
+		/* Do not check offsets in directories, because they are cookies of the file
+		 * system. */
 		return opcode == FUSE_READ ? check_range(arg.offset, arg.size) : 0;
 	}
 	if (opcode == FUSE_SETXATTR) {
@@ -192,8 +193,8 @@ static bool check_flags(uint32_t opcode, uint16_t flags)
 	}
 }
 
-/* Checks the description of the client's memory only for consistency, because the client's own
- * device controls the access. */
+/* Checks only whether the description of the client's memory is consistent. The client's own RDMA
+ * device controls the access to that memory. */
 static int check_bulk(const uint8_t *p, size_t len, struct fuse_server_args *ret)
 {
 	if (len != sizeof(ret->bulk))
@@ -205,8 +206,8 @@ static int check_bulk(const uint8_t *p, size_t len, struct fuse_server_args *ret
 		       : 0;
 }
 
-/* Checks the tail: it must have as many complete handles as the request needs, and nothing behind
- * them. */
+/* Checks the tail. It must contain as many complete handles as the request needs, the description
+ * of the client's memory if FUSE_PROTO_REQ_BULK is set, and nothing else. */
 static int check_tail(uint32_t opcode, const uint8_t *p, size_t len, struct fuse_server_args *ret)
 {
 	struct fuse_proto_req_tail tail = {};
@@ -326,7 +327,8 @@ bool fuse_server_check_is_non_idempotent(const struct fuse_in_header *in)
 	case FUSE_TMPFILE:
 	case FUSE_SETXATTR:
 	case FUSE_REMOVEXATTR:
-	case FUSE_FALLOCATE: /* another client may truncate the file between two executions */
+	case FUSE_FALLOCATE: /* not repeatable, because another client may truncate the file between
+				the two executions */
 	case FUSE_COPY_FILE_RANGE:
 		return true;
 	case FUSE_OPEN: {

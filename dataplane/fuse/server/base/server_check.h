@@ -11,11 +11,11 @@
 #include "dataplane/fuse/proto/fuse_proto.h"
 #include "netcfg/base/base.h"
 
-/* The tail of a request: the handles of its objects, which point into its message. */
+/* The result of the check: the objects of a request. Their handles point into the message. */
 struct fuse_server_args {
 	uint16_t flags;	     /* FUSE_PROTO_REQ_* */
-	uint8_t failed;	     /* bit per leg that could not transfer the request's data; set by the
-				server */
+	uint8_t failed;	     /* bit for each leg that could not transfer the request's data; set by
+				the server */
 	uint64_t arrived_ns; /* clock_now_ns() when the request arrived; set by the server */
 	struct fuse_proto_bulk bulk;
 	struct {
@@ -30,8 +30,8 @@ struct fuse_server_args {
  * unsupported; -EPROTO for an INIT of an unsupported version or with unknown flags; or the error to
  * reply to the client: -ENOTTY, -EINVAL, -ENAMETOOLONG, -EFBIG or -E2BIG. */
 int fuse_server_check(const void *msg, size_t len, struct fuse_server_args *ret);
-/* Returns the largest number of bytes of reply data that the request may need, including the tail
- * but not struct fuse_out_header. Only for requests that have passed the check. */
+/* Returns the maximum number of bytes of reply data that the request can lead to, including the
+ * tail but not struct fuse_out_header. Only for requests that have passed the check. */
 size_t fuse_server_check_reply_bytes(const struct fuse_in_header *in);
 /* Returns whether the request must not be executed twice, because a repetition would change the
  * effect or the reply. */

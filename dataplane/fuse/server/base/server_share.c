@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Maps the memory that the compute workers of a host share, makes this worker visible in it, and
- * finds the peers.
+ * Maps the memory that the compute workers of a host share, finds this worker's slot in it, and
+ * lists the other workers.
  */
 #include "dataplane/fuse/server/base/server_share.h"
 #include "netcfg/base/hash.h"
@@ -10,7 +10,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
-struct share_file {	      /* A file of zeros is valid: no worker has used it yet. */
+struct share_file {	      /* a file of zeros is valid: no worker has used it so far */
 	uint64_t hash_key[2]; /* drawn by the first worker */
 	uint64_t joined;      /* incremented when a worker joins */
 	uint64_t used[SHARE_SLOTS / 64];
@@ -20,8 +20,8 @@ _Static_assert(
 	sizeof(struct share_file) == LAUNCH_SHARE_BYTES,
 	"a change of this layout needs a new LAUNCH_VERSION: old workers still use the old one");
 
-/* Draws a random word of the key. If several workers do so at the same time, all use the word of
- * the first one. */
+/* Sets a word of the hash key to a random value. If several workers do so at the same time, all use
+ * the value of the first one. */
 static int key_make(uint64_t *word)
 {
 	uint64_t ours, none = 0;
@@ -29,7 +29,7 @@ static int key_make(uint64_t *word)
 	if (getrandom(&ours, sizeof(ours), 0) != sizeof(ours))
 		return -EIO;
 	ours |= 1;
-	/* Pairs with the same line in other workers. */
+	/* Pairs with the same exchange in other workers. */
 	__atomic_compare_exchange_n(word, &none, ours, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 	return 0;
 }
@@ -85,7 +85,7 @@ static void peers_find(struct share *s, uint64_t now_ns)
 	for (uint32_t i = 0; i < SHARE_SLOTS; i++) {
 		struct share_slot *slot = &s->file->slots[i];
 
-		/* Pairs with share_join_peers() of the peer. */
+		/* Pairs with share_join_peers() in the other worker. */
 		if (!(__atomic_load_n(&s->file->used[i / 64], __ATOMIC_ACQUIRE) & 1ULL << i % 64) ||
 		    slot == s->own || !share_is_alive(slot, SHARE_GONE_NS, now_ns))
 			continue;
@@ -97,7 +97,8 @@ void share_join_peers(struct share *s, uint64_t now_ns)
 {
 	struct share_slot *own = s->own;
 
-	/* Treat all changes that an earlier incarnation made as if they were made now. */
+	/* Count all changes that an earlier incarnation of this worker has made as changes at this
+	 * moment. */
 	share_set(&own->forgotten_ns, now_ns);
 	share_set(&own->born_ns, now_ns);
 	share_set(&own->untracked_ns, now_ns);
@@ -105,7 +106,7 @@ void share_join_peers(struct share *s, uint64_t now_ns)
 	own->changes_forgotten = own->untracked_changed = own->n_changes;
 	share_set(&own->incarnation, own->incarnation + 1);
 	share_set(&own->seen_ns, now_ns);
-	/* Pairs with may_be_open_elsewhere() in server_pin.c, which peers run. */
+	/* Pairs with may_be_open_elsewhere() in server_pin.c of other workers. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	share_set(&own->n_open, 0U);
 	if (madvise(own->open, sizeof(own->open), MADV_REMOVE) < 0)
@@ -113,7 +114,8 @@ void share_join_peers(struct share *s, uint64_t now_ns)
 	/* Pairs with peers_find(). */
 	__atomic_fetch_or(&s->file->used[s->own_index / 64], 1ULL << s->own_index % 64,
 			  __ATOMIC_SEQ_CST);
-	/* Pairs with share_refresh() of peers, which read our slot from now on. */
+	/* Pairs with share_refresh() of other workers, which read this worker's slot from now
+	 * on. */
 	__atomic_fetch_add(&s->file->joined, 1, __ATOMIC_SEQ_CST);
 	share_refresh(s);
 }
@@ -129,7 +131,7 @@ void share_refresh(struct share *s)
 	uint64_t joined;
 
 	/* Pairs with the same fence in the other workers. If two workers each write first and then
-	 * read, at least one of them sees the other's write. */
+	 * read, at least one of them sees the write of the other. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	joined = __atomic_load_n(&s->file->joined, __ATOMIC_SEQ_CST);
 	if (PLENUM_LIKELY(joined == s->joined))
@@ -180,8 +182,8 @@ void share_open_count(struct share *s, uint64_t key, int by)
 	uint16_t *n = &s->own->open[key % SHARE_COUNTS];
 
 	share_set(&s->own->n_open, s->own->n_open + (uint32_t)by);
-	/* A counter that has reached its maximum never changes again. It may then be higher than
-	 * the number of open files, which does no harm. */
+	/* A counter at its maximum never changes again. It may then be higher than the number of
+	 * open files, which does no harm. */
 	if (key && *n < UINT16_MAX)
 		share_set(n, (uint16_t)(*n + by));
 }

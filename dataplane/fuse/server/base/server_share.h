@@ -3,7 +3,7 @@
  * State that the compute workers of a host share, in a memfd from the agent: leases granted to
  * clients, changes in progress, open files, and which worker is alive at which address. Each worker
  * writes only its own slot, which it finds again after a restart, and reads the slots of its peers.
- * So there is no lock, and a worker that dies between two instructions blocks no peer.
+ * So the memory needs no locks, and a worker that dies at any instruction blocks no other worker.
  *
  * If actions of two workers may conflict, each worker first records its own action and then reads
  * the other worker's slot, with a full fence in between. So at least one of them sees the action of
@@ -16,26 +16,27 @@
 #include "dataplane/datagram.h"
 #include "dataplane/launch.h"
 
-/* Number of slots: a worker's slot is its number. Worker numbers begin at 1, and a new worker gets
- * the lowest free number. */
+/* Number of slots. The slot of a worker has the index of the worker's number. Worker numbers begin
+ * at 1, and a new worker gets the lowest free number. */
 #define SHARE_SLOTS 256U
 #define SHARE_LEASE_WAYS 4U
 #define SHARE_LEASE_SETS (1U << 14)
 #define SHARE_COUNTS (1U << 16)
-/* A worker that was not seen for this long has ended: all its leases and grace periods have
- * expired. */
+/* A worker that has not updated its heartbeat for this long counts as ended: all its leases and
+ * grace periods have expired. */
 #define SHARE_GONE_NS (100 * NSEC_PER_SEC)
-/* A worker that was not seen for this long is away, and peers may adopt its mounts. */
+/* A worker that has not updated its heartbeat for this long is away, and other workers may adopt
+ * its mounts. */
 #define SHARE_AWAY_NS (5 * NSEC_PER_SEC)
 
-/* The lease of a file or folder. Its index in share_slot.leases is the index at which
- * share_slot.keys has the hash of the object's handle. */
+/* A lease on a file or folder. The hash of the object's handle is in share_slot.keys, at the index
+ * that the lease has in share_slot.leases. */
 struct server_lease {
 	uint64_t until_ns; /* when the last lease on the object expires */
 	uint64_t changed_ns;
-	uint64_t changed; /* value of share_slot.n_changes at the end of the last change */
+	uint64_t changed; /* value of share_slot.n_changes at the end of the object's last change */
 	uint64_t holder;  /* number of the mount with the lease; LEASE_SEVERAL: several mounts */
-	uint64_t changer; /* number of the mount that changed the file last, or wants to;
+	uint64_t changer; /* number of the mount that last changed the file or asked to change it;
 			     LEASE_SEVERAL: several mounts */
 	uint32_t busy;	  /* number of changes in progress; valid only if `incarnation` equals
 			     share_slot.incarnation */
@@ -43,21 +44,21 @@ struct server_lease {
 };
 
 struct share_slot {
-	_Alignas(64) uint64_t seen_ns; /* heartbeat, clock_now_ns() */
+	_Alignas(64) uint64_t seen_ns; /* time of the heartbeat, by clock_now_ns() */
 	uint64_t born_ns;	       /* when this incarnation of the worker started */
-	uint32_t incarnation;  /* counts the starts of the worker; 0: the slot was never used */
+	uint32_t incarnation;  /* number of starts of the worker; 0: the slot was never used */
 	uint32_t n_untracked;  /* number of changes in progress for which the lease table had no
 				  free entry */
 	uint64_t untracked_ns; /* when the last change without an entry in the lease table ended */
-	uint64_t forgotten_ns; /* time before which a change may have ended without being in the
-				  lease table */
+	uint64_t forgotten_ns; /* changes that ended before this time may be missing in the lease
+				  table */
 	uint64_t n_changes, changes_forgotten,
 		untracked_changed; /* n_changes: number of this worker's changes; changes_forgotten:
 				      value of n_changes at the last change that was forgotten;
 				      untracked_changed: its value at the last change that had no
 				      entry in the lease table */
-	/* number of mounts that still have to reclaim their open files, and how many of these are
-	 * in their grace period */
+	/* number of mounts that still have to reclaim their open files, and how many of them are in
+	 * their grace period */
 	uint32_t n_reclaiming, n_in_grace;
 	uint32_t n_live, n_live_max; /* number of sessions, and its limit */
 	uint32_t n_open;	     /* number of files that clients have open */
@@ -81,7 +82,8 @@ struct share {
 	struct share_slot *own;
 	uint32_t own_index;
 	uint64_t hash_key[2]; /* key for hashes of handles; the same in all workers */
-	uint64_t joined;      /* value of share_file.joined when the list of peers was made */
+	uint64_t joined;      /* value of share_file.joined when this worker last listed its
+				 peers */
 	struct share_slot *peers[SHARE_SLOTS];
 	uint32_t n_peers;
 };
@@ -91,7 +93,7 @@ struct share {
  * -EPROTO if the memory has another layout, or another negative errno. */
 int share_init(struct share *s, int fd, uint32_t worker);
 void share_done(struct share *s);
-/* Makes this worker visible to its peers. Files that the worker's predecessor had open no longer
+/* Makes this worker visible to the other workers. Files that its predecessor had open no longer
  * count. */
 void share_join_peers(struct share *s, uint64_t now_ns);
 /* Updates this worker's heartbeat. Call it about once a second. */
@@ -103,7 +105,7 @@ struct share_slot *share_slot_of(const struct share *s, uint32_t worker);
 uint32_t share_index(const struct share *s, const struct share_slot *slot);
 uint64_t share_name_hash(const char *export_name);
 bool share_serves(const struct share_slot *slot, uint64_t export_hash);
-/* Returns whether the worker of this slot was seen within the last within_ns. */
+/* Returns whether the worker of this slot has updated its heartbeat within the last within_ns. */
 bool share_is_alive(const struct share_slot *slot, uint64_t within_ns, uint64_t now_ns);
 /* Adds `by` (1 or -1) to the number of open files with this key. Key 0 is ignored. */
 void share_open_count(struct share *s, uint64_t key, int by);

@@ -6,9 +6,9 @@
  * users of the records define their meaning.
  *
  * A record is filled first and published last, by one aligned store, so a process that dies at any
- * instruction leaves either the old record or the new one. It suffices that the stores stay in
- * program order: the memfd survives the death of a process, but not the death of the host. Memory
- * is allocated at the first write.
+ * instruction leaves either the old record or the new one. No memory barrier is necessary, only
+ * stores in program order: the memfd survives the death of a process, but not the death of the
+ * host. Memory is allocated at the first write.
  *
  * All workers of an entry serve its exports and share these records: the worker that serves a mount
  * writes the mount's record, and any worker may add or release a pin.
@@ -18,27 +18,28 @@
 
 #include "dataplane/fuse/helper/fuse_journal.h"
 
-/* More than PINNED_FILES_MAX, the number of unlinked files that the agent keeps open for one
- * export. */
+/* Number of records of pins. More than PINNED_FILES_MAX, the number of files that the agent pins
+ * for one export. */
 #define STATE_PINS_MAX 4096U
 
 struct state_mount {   /* A mount. The index of the record is the mount's number in the journal. */
 	uint64_t used; /* published last */
 	uint8_t id[16];
-	uint64_t served;       /* STATE_SERVED; 0: never served */
-	uint32_t wanted;       /* number of the worker to which the mount's client has connected,
-				  and which asks for the mount; 0: none */
-	uint32_t mount_worker; /* 1: this is a mount worker, whose open files are also open in the
-				  mount itself; else 0 */
+	uint64_t served;       /* the word described at STATE_SERVED; 0: no worker has served the
+				  mount */
+	uint32_t wanted;       /* number of the worker to which the mount's client has connected and
+				  which asks for the mount; 0: none */
+	uint32_t mount_worker; /* 1: the mount of a mount worker, whose open files are also open in
+				  the mount that it helps; else 0 */
 };
 
 /*
- * One word with three values: the worker that serves a mount, or served it last (0: unknown); the
- * worker to which this worker has handed over the mount (0: none); and a count of the changes. Only
- * the serving worker hands over the mount, when its requests have ended, because until then it may
- * still execute some. If that worker and its helpers have ended (journal_worker_is_alive()), any
- * worker may adopt the mount. The count makes a compare-and-swap fail if the word has changed and
- * changed back in between.
+ * One word with three values: the worker that serves the mount or served it last (0: unknown); the
+ * worker to which that worker has handed over the mount (0: none); and a count of changes. Only the
+ * serving worker hands over the mount, and only after its requests have ended, because two workers
+ * must not execute requests of a mount at the same time. If that worker and its helpers have ended
+ * (journal_worker_is_alive()), any worker may adopt the mount. Because of the count, a
+ * compare-and-swap fails even if the word has changed and changed back in between.
  */
 #define STATE_SERVED(server, given, turn) \
 	((uint64_t)(server) | (uint64_t)(given) << 16 | (uint64_t)(turn) << 32)
@@ -67,17 +68,17 @@ struct state_pin {
 	uint32_t used; /* STATE_PIN_* in bits 0 and 1, above them a use count; published last */
 	uint8_t len;   /* length of the handle */
 	uint8_t handle[FUSE_PROTO_HANDLE_MAX];
-	uint8_t provisional; /* 1: the pin is kept only until every client has reclaimed its files;
-				0: it is not provisional */
+	uint8_t provisional; /* 1: provisional: the pin is kept only until every client has
+				reclaimed its files; 0: not provisional */
 	uint8_t pad[26];
 };
 _Static_assert(sizeof(struct state_pin) == 128, "no padding between the fields");
-enum { STATE_PIN_FREE, STATE_PIN_USED, STATE_PIN_FILLING /* being filled */ };
+enum { STATE_PIN_FREE, STATE_PIN_USED, STATE_PIN_FILLING /* a worker is filling the record */ };
 #define STATE_PIN_MASK 3U
 
 static inline bool state_pin_is_used(const struct state_pin *h)
 {
-	/* Pairs with the publication by another worker. */
+	/* Pairs with state_pin_swap() and state_publish() of other workers. */
 	return (__atomic_load_n(&h->used, __ATOMIC_ACQUIRE) & STATE_PIN_MASK) == STATE_PIN_USED;
 }
 
@@ -95,19 +96,19 @@ struct state {
 	uint32_t pad;
 	struct state_mount mounts[JOURNAL_MOUNTS_MAX];
 	struct state_pin holds[STATE_PINS_MAX];
-	/* Leases of the export, in ns of clock_now_ns(). granted_until_ns: when the last lease
+	/* The leases of the export; times of clock_now_ns(). granted_until_ns: when the last lease
 	 * expires; backoff_until_ns: no lease is granted before this time; backoff_doublings: how
-	 * often that interval was doubled. */
+	 * often the interval of that pause was doubled. */
 	uint64_t granted_until_ns, backoff_until_ns, backoff_doublings;
 };
 
 /* Maps the state, which follows the journal in fd; the caller still owns fd (-1: the state ends
  * with the process). Discards a state of another version. Returns 0 or a negative errno. */
 int state_map(int fd, struct state **ret);
-struct state *state_unmap(struct state *s); /* Accepts NULL. Returns NULL. */
+struct state *state_unmap(struct state *s); /* accepts NULL; returns NULL */
 
-/* Publishes a value: a successor that sees *p = v also sees everything that was written before it
- * in program order. */
+/* Publishes a value: a successor that sees *p = v also sees all stores that precede it in program
+ * order. */
 #define state_publish(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
 #endif

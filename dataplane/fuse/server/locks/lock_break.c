@@ -32,8 +32,8 @@ static int record_break(struct lock_table *t, struct lock_record *r)
 	if (count_breaking(t, m) == LOCK_BREAKS_MAX)
 		return -ENOSPC;
 	lock_record_turn(t, r, LOCK_BREAKING);
-	/* Increment the count before lock_commit(), so that the mount's worker notices every break
-	 * even if this process dies. Pairs with lock_mount_is_current(). */
+	/* Increment the count before lock_commit(): the mount's worker then notices every break,
+	 * even if this process dies in between. Pairs with lock_mount_is_current(). */
 	__atomic_store_n(&m->breaks, m->breaks + 1, __ATOMIC_RELEASE);
 	lock_commit(t);
 	return 0;
@@ -92,7 +92,7 @@ int lock_waits_drop(struct lock_table *t, const struct lock_mount_ref *ref, uint
 		n++;
 	}
 	if (n > 0)
-		lock_table_freed(t, f); /* requests that waited for the dropped requests may get
+		lock_table_freed(t, f); /* requests that waited for the removed requests may get
 					   their locks now */
 	lock_leave(t);
 	return n;
@@ -111,8 +111,8 @@ int lock_reopened(struct lock_table *t, const struct lock_mount_ref *ref, uint64
 		return e;
 	f = lock_file_find(t, dev, ino, NULL);
 	if (f) {
-		f->worker = t->worker; /* lock_undo() does not restore worker and fd, because
-					  they are only displayed */
+		f->worker = t->worker; /* lock_undo() does not restore worker and fd, which are only
+					  displayed */
 		f->fd = fd;
 		for (r = lock_record_at(t, f->held.first); r && !broken;
 		     r = lock_record_at(t, r->in_file.next))
@@ -139,9 +139,9 @@ int lock_break_end(struct lock_table *t, const struct lock_mount_ref *ref, uint6
 	if (r) {
 		struct lock_file *f = lock_file_at(t, r->file);
 
-		lock_table_flag(t, f, true); /* set the flag first: if this process dies, the
-						next process grants the lock to waiting
-						requests */
+		lock_table_flag(t, f, true); /* set the flag first: if this process dies, the next
+						process that uses the table grants the lock to
+						waiting requests */
 		lock_record_turn(t, r, LOCK_BROKEN);
 		lock_table_freed(t, f);
 	}

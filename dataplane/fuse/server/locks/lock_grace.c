@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Reclaiming locks after a reboot of the server's host. The agent keeps a record on disk of each
- * mount that may hold locks. When the table is new, it contains these mounts without their locks,
- * and a grace period begins: each of the mounts reclaims what it held, and no mount gets a new
- * lock. A mount that does not come back in time loses its record before others get its locks, so
- * that it cannot reclaim them after another reboot. The same applies to a mount whose lease ends:
- * its record goes first.
+ * mount that may hold locks. When the table is new, it contains the mounts of these records,
+ * without their locks, and a grace period begins: each of these mounts reclaims the locks that it
+ * held, and no mount gets a new lock. If a mount does not come back in time, its record is removed
+ * before other mounts get its locks, because otherwise it could reclaim them after another reboot.
+ * For the same reason, the record of a mount whose lease ends is removed first.
  */
 #include "dataplane/fuse/server/locks/lock_internal.h"
 #include <string.h>
@@ -33,8 +33,8 @@ static struct lock_stable stable_of(const struct lock_table *t, const struct loc
 	return of;
 }
 
-/* Gets the table. Returns the entry, or NULL without the table if there is none; *ret: 0 or
- * -EBUSY. */
+/* Reserves the table and returns the entry of the mount. If there is no such entry, returns NULL
+ * without the table; *ret is then 0, or -EBUSY if the table could not be reserved. */
 static struct lock_mount *enter_at(struct lock_table *t, const struct lock_stable *of, int *ret)
 {
 	struct lock_mount *m = lock_mount_at(t, of->index);
@@ -65,7 +65,8 @@ int lock_mount_keep(struct lock_table *t, const struct lock_mount_ref *ref, stru
 	if (r < 0)
 		return r;
 	if (t->mem->head.records && !(m->stable & (LOCK_STABLE_KEPT | LOCK_STABLE_NEVER))) {
-		/* Before the agent is asked: if this process dies, the record may exist. */
+		/* Set the flag before the agent is asked: if this process dies in between, there
+		 * may be a record. */
 		stable_set(t, m, m->stable | LOCK_STABLE_ASKED);
 		*ret = stable_of(t, m);
 		r = 1;
@@ -118,7 +119,7 @@ unsigned lock_mounts_leaving(struct lock_table *t, struct lock_stable *ret, unsi
 	return n;
 }
 
-/* Ends the grace period if no mount is expected any more. */
+/* Ends the grace period if no mount has to reclaim locks any more. */
 static void settle(struct lock_table *t)
 {
 	struct lock_head *h = &t->mem->head;
@@ -129,8 +130,8 @@ static void settle(struct lock_table *t)
 	for (uint32_t i = 0; (m = mount_next(t, i)); i = number_of(t, m) + 1)
 		if (m->stable & LOCK_STABLE_EXPECTED)
 			return;
-	/* Pairs with lock_in_grace(). If this process dies before the locks are given, the next one
-	 * gives them, as after every death. */
+	/* Pairs with lock_in_grace(). If this process dies before it has granted the waiting
+	 * requests, the next process that uses the table grants them. */
 	__atomic_store_n(&h->grace_ns, 0, __ATOMIC_RELEASE);
 	for (uint32_t i = 1; i <= h->n_files && i <= LOCKS_FILES; i++)
 		if (lock_file_at(t, i)->used && lock_file_at(t, i)->waiting.first)
@@ -163,7 +164,8 @@ void lock_grace_tick(struct lock_table *t, uint64_t now_ns)
 
 	if (!lock_in_grace(t) || lock_table_enter(t) < 0)
 		return;
-	if (h->grace_ns > now_ns + LOCK_GRACE_NS && lock_in_grace(t)) /* also LOCKS_GRACE_DUE */
+	if (h->grace_ns > now_ns + LOCK_GRACE_NS && lock_in_grace(t)) /* LOCKS_GRACE_DUE, or a
+									 damaged value */
 		__atomic_store_n(&h->grace_ns, now_ns + LOCK_GRACE_NS, __ATOMIC_RELEASE);
 	for (uint32_t i = 0; now_ns >= h->grace_ns && (m = mount_next(t, i));
 	     i = number_of(t, m) + 1)
@@ -183,7 +185,8 @@ int lock_reclaim(struct lock_table *t, const struct lock_mount_ref *ref,
 	if (r < 0)
 		return r;
 	if (lock_in_grace(t) && m->stable & LOCK_STABLE_EXPECTED) {
-		t->exceeds = true; /* the mount had this lock, whatever its share is now */
+		t->exceeds = true; /* the mount had this lock before, so its share of the records
+				      does not matter */
 		r = lock_table_set_now(t, q, &as);
 		t->exceeds = false;
 	} else {

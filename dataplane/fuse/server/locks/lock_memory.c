@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The shared memory of the lock table: mapping, mutual exclusion, undo, and the lists of its
- * records. One process at a time uses the table: the one that has a lock of fcntl(2) on the memory
- * file. The kernel keeps this lock, so that another worker cannot forge it, and frees it if the
- * process dies. A mutex in the memory itself would contain pointers that libc follows.
+ * records. Only one process at a time uses the table: it must have a lock of fcntl(2) on the memory
+ * file. The kernel manages this lock, so no worker can forge it, and it ends when the process dies.
+ * A mutex in the memory itself would not be safe, because libc would follow pointers in it that a
+ * faulty worker can change.
  */
 #include "dataplane/fuse/server/locks/lock_internal.h"
 #include "netcfg/base/hash.h"
@@ -27,7 +28,7 @@ static int prepare(struct lock_head *h)
 {
 	if (getrandom(&h->epoch, sizeof(h->epoch), 0) != sizeof(h->epoch))
 		return -EIO;
-	h->epoch >>= 1; /* keep the epoch small enough that counting it up never overflows */
+	h->epoch >>= 1; /* leave room to count the epoch up */
 	h->version = LOCKS_VERSION;
 	/* Pairs with the load in is_ready(), in other processes. */
 	__atomic_store_n(&h->state, STATE_READY, __ATOMIC_RELEASE);
@@ -39,8 +40,8 @@ static bool is_ready(const struct lock_head *h)
 	return __atomic_load_n(&h->state, __ATOMIC_ACQUIRE) == STATE_READY;
 }
 
-/* Reserves (F_WRLCK) or frees (F_UNLCK) the table for this process. fd -1: no other process has the
- * table. Returns false if another process uses the table. */
+/* Reserves (F_WRLCK) or frees (F_UNLCK) the table for this process. fd -1: no other process uses
+ * the table, so there is nothing to do. Returns false if another process has reserved it. */
 static bool reserve(int fd, short type)
 {
 	const struct flock all = {.l_type = type, .l_whence = SEEK_SET};
@@ -48,9 +49,8 @@ static bool reserve(int fd, short type)
 	return fd < 0 || fcntl(fd, F_SETLK, &all) == 0;
 }
 
-/* Prepares the table. Only one process does so at a time, because it reserves the table. If it
- * dies, the next process prepares the table from the start, because no process uses a table that is
- * not ready. */
+/* Prepares a new table. Only the process that has reserved the table does so. If it dies, the next
+ * process starts again, because no process uses a table that is not ready. */
 static int begin(int fd, struct lock_head *h)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
@@ -141,13 +141,13 @@ bool lock_table_is_occupied(const struct lock_table *t, uint32_t *ret_worker)
 
 uint64_t lock_grants(const struct lock_table *t)
 {
-	/* Pairs with the store of a process that grants a lock. */
+	/* Pairs with the increment by a process that grants a lock. */
 	return __atomic_load_n(&t->mem->head.grants, __ATOMIC_ACQUIRE);
 }
 
 bool lock_in_grace(const struct lock_table *t)
 {
-	/* Pairs with the store of a process that ends it. */
+	/* Pairs with the store by a process that begins or ends a grace period. */
 	return __atomic_load_n(&t->mem->head.grace_ns, __ATOMIC_ACQUIRE) != 0;
 }
 
@@ -210,13 +210,14 @@ void lock_touch(struct lock_table *t, void *p, size_t len)
 	struct lock_undo *u = &t->mem->undo[t->n_undo];
 
 	if (t->n_undo >= LOCKS_UNDO)
-		return; /* unreachable unless another worker has damaged the table, because
+		return; /* happens only if another worker has damaged the table, because
 			   LOCK_OWNER_MAX limits the size of a change */
 	u->at = (uint32_t)((uint8_t *)p - (uint8_t *)t->mem);
 	u->len = (uint32_t)len;
 	memcpy(u->bytes, p, len);
-	/* Increment the count after saving the old bytes, and before the caller changes them. So
-	 * whenever this process dies, the count includes exactly the complete saved bytes. */
+	/* Increment the count after saving the old bytes, and before the caller changes them. So at
+	 * the death of this process at any time, the count includes exactly the bytes that were
+	 * saved completely. */
 	__atomic_store_n(&h->n_undo, ++t->n_undo, __ATOMIC_SEQ_CST);
 }
 
@@ -242,7 +243,7 @@ void lock_undo(struct lock_table *t)
 
 /* ------------------------------------------------------------------ lists */
 
-/* Returns the record's link in its file's list (of_file) or in its mount's list. */
+/* Returns the record's link in the list of its file (of_file) or of its mount. */
 static struct lock_link *link_of(struct lock_record *r, bool of_file)
 {
 	return of_file ? &r->in_file : &r->in_mount;

@@ -3,9 +3,9 @@
  * Sets and frees locks by the rules of fcntl(2) and flock(2), and queues requests that must wait. A
  * lock that becomes free is granted to waiting requests in the order of their arrival. A new
  * request that conflicts with no lock is granted at once, even if other requests wait, as the
- * kernel does with its own locks. If new requests had to wait behind others, a program that holds a
- * lock and asks for another lock by a second descriptor could wait for a program that waits for the
- * first lock.
+ * kernel does with its own locks. If new requests had to wait behind others, two programs could
+ * wait for each other: one that asks for a second lock, and another that waits for the first
+ * program's lock and is ahead of it in the queue.
  */
 #include "dataplane/fuse/server/locks/lock_internal.h"
 #include <stdio.h>
@@ -30,8 +30,8 @@ static bool overlaps(const struct lock_record *a, const struct lock_record *b)
 }
 
 /* Returns whether the lock `held` excludes the lock `with`. A lock that is being broken also
- * excludes new locks of its own owner, so that the owner cannot lock the range again before the
- * break is complete. */
+ * excludes new locks of its owner, so that the owner cannot lock the range again before the break
+ * is complete. */
 static bool conflicts(const struct lock_record *held, const struct lock_record *with)
 {
 	if (held->flock != with->flock || !overlaps(held, with))
@@ -69,8 +69,8 @@ static struct lock_record *conflict_of(struct lock_table *t, const struct lock_f
 
 /* ------------------------------------------------------------------ ranges of one owner */
 
-/* Returns whether r is a lock of the owner of `as` that this owner may change. Locks that are being
- * broken must not be changed. */
+/* Returns whether r is a lock of the owner of `as`, and not being broken. The owner cannot change a
+ * lock that is being broken. */
 static bool is_own(const struct lock_record *r, const struct lock_record *as)
 {
 	return r->state != LOCK_BREAKING && same_owner(r, as);
@@ -87,8 +87,8 @@ static unsigned own_ranges(struct lock_table *t, const struct lock_file *f,
 	return n;
 }
 
-/* Removes the range of `cut` from r, a lock of the same owner. Returns false if r would have to be
- * split and may_split is false, or if there are too many locks. */
+/* Removes the range of `cut` from r, a lock of the same owner. Returns false if r must be split but
+ * may_split is false, or if there are too many locks. */
 static bool range_cut(struct lock_table *t, struct lock_record *r, const struct lock_record *cut,
 		      bool may_split)
 {
@@ -164,7 +164,7 @@ static bool grant(struct lock_table *t, struct lock_file *f, struct lock_record 
 		return false;
 	}
 	/* Count the grant before lock_commit(), so that the count includes every grant even if this
-	 * process dies. Pairs with lock_grants(). */
+	 * process dies in between. Pairs with lock_grants(). */
 	__atomic_store_n(&h->grants, h->grants + 1, __ATOMIC_RELEASE);
 	lock_commit(t);
 	return true;
@@ -181,14 +181,14 @@ void lock_table_flag(struct lock_table *t, struct lock_file *f, bool freed)
 /* Grants locks on the file to waiting requests, in the order of their arrival. A grant can shrink
  * or convert locks that its owner already has; then the search starts again at the first waiting
  * request. The search visits a limited number of records, so that one file does not keep the table
- * for long. The flag `freed` then makes lock_mounts_expire() continue later; the flag is also set
- * if a grant failed because there were too many locks. */
+ * for long. If the search is not complete, or if a grant failed because there were too many locks,
+ * sets the flag `freed`, with which lock_mounts_expire() continues later. */
 static void grant_waiting(struct lock_table *t, struct lock_file *f)
 {
 	struct lock_record *w = lock_record_at(t, f->waiting.first), *next;
 	bool failed = false;
 
-	/* In a grace period the lock may be another mount's, which has not reclaimed it yet. */
+	/* In a grace period, another mount may still reclaim this lock. */
 	if (lock_in_grace(t)) {
 		lock_table_flag(t, f, w);
 		return;
@@ -283,8 +283,9 @@ void lock_table_freed(struct lock_table *t, struct lock_file *f)
 		grant_waiting(t, f);
 }
 
-/* Drops the first record of the list. Returns false if the list is empty, or damaged so that the
- * caller's loop would not end. The caller must call lock_table_grant_all() after the last drop. */
+/* Removes the first record of the list. Returns false if the list is empty, or so damaged that the
+ * caller's loop would not end. After the last removal, the caller must call
+ * lock_table_grant_all(). */
 static bool drop_first(struct lock_table *t, const struct lock_list *l)
 {
 	struct lock_record *r = lock_record_at(t, l->first);
@@ -321,7 +322,7 @@ void lock_table_drop_mount(struct lock_table *t, struct lock_mount *m)
 
 /* ------------------------------------------------------------------ entering */
 
-/* Completes what a process had begun that died while it used the table. */
+/* Completes the work of a process that died while it used the table. */
 static void recover(struct lock_table *t)
 {
 	struct lock_head *h = &t->mem->head;
@@ -434,7 +435,8 @@ int lock_mount_join(struct lock_table *t, const uint8_t id[16], const char *host
 		return r;
 	m = mount_find(t, id);
 	if (m && m->stable & LOCK_STABLE_EXPECTED && !can_reclaim) {
-		/* The client is too old to reclaim its locks: the others must not wait for it. */
+		/* This client is too old to reclaim its locks, so the others must not wait for
+		 * it. */
 		lock_table_end_mount(t, m);
 		m = NULL;
 	}
@@ -529,14 +531,14 @@ static int set_now(struct lock_table *t, struct lock_file *f, struct lock_record
 		return -ENOLCK;
 	}
 	lock_commit(t);
-	grant_waiting(t, f); /* the owner may have held more before: the new lock can replace an
-				exclusive lock by a shared one */
+	grant_waiting(t, f); /* the new lock may be weaker than the owner's former ones, for example
+				shared instead of exclusive */
 	return 0;
 }
 
-/* Converts a flock(2) lock that cannot be converted at once: frees the owner's lock first, as
- * flock(2) does. If two owners of shared locks both wanted an exclusive lock and kept their shared
- * locks, they would wait for each other for ever. */
+/* Converts a flock(2) lock that cannot be converted at once. Frees the owner's lock first, as
+ * flock(2) does. Otherwise two owners of shared locks that both want an exclusive lock would wait
+ * for each other for ever. */
 static void flock_convert(struct lock_table *t, struct lock_file *f, const struct lock_record *as)
 {
 	struct lock_record all = *as;
@@ -605,12 +607,12 @@ int lock_table_set_now(struct lock_table *t, const struct lock_request *q, struc
 		lock_undo(t);
 		return f ? -EAGAIN : -ENOLCK;
 	}
-	f->worker = t->worker; /* not undone: only shown */
+	f->worker = t->worker; /* lock_undo() does not restore this, which is only displayed */
 	f->fd = q->fd;
 	return set_now(t, f, as);
 }
 
-/* Drops the owner's locks in this list of the file, including locks that are being broken. */
+/* Removes the owner's locks in this list of the file, including locks that are being broken. */
 static void own_drop(struct lock_table *t, const struct lock_list *l, const struct lock_record *as)
 {
 	struct lock_record *r = lock_record_at(t, l->first), *next;
@@ -634,11 +636,11 @@ int lock_free(struct lock_table *t, const struct lock_mount_ref *ref, const stru
 	if (r < 0)
 		return r;
 	f = lock_file_find(t, q->dev, q->ino, NULL);
-	t->exceeds = true; /* freeing a part of a range may split a lock; the mount's share of
-			      records must not prevent that */
+	t->exceeds = true; /* freeing a part of a range may split a lock, which must succeed even if
+			      the mount's share of records is used up */
 	if (f && range_apply(t, f, &as, false)) {
 		lock_commit(t);
-		/* The owner frees the whole file, as close(2) does, so drop its broken locks
+		/* The owner frees the whole file, as close(2) does, so remove its broken locks
 		 * too. */
 		if (as.start == 0 && as.end == LOCK_END_MAX) {
 			own_drop(t, &f->held, &as);

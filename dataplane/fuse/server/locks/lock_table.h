@@ -8,10 +8,10 @@
  *
  * Several processes may call all functions at the same time. Each function reserves the table for
  * its process by a lock of fcntl(2) on the memory file, usually for some microseconds. If a process
- * dies while it uses the table, the next caller undoes the unfinished change. If a process does not
- * free the table, or has damaged it so that a list has no end, calls fail with -EBUSY after a while
- * (lock_enter()), so this process cannot stop the others. A call that frees a lock also grants it
- * to waiting requests in the order of their arrival; if there are very many records to visit,
+ * dies while it uses the table, the next caller undoes the unfinished change. If a process keeps
+ * the table reserved, or has damaged it so that a list has no end, the calls of other processes
+ * fail with -EBUSY after a short time (lock_enter()). A call that frees a lock also grants it to
+ * waiting requests in the order of their arrival; if there are very many records to visit,
  * lock_mounts_expire() grants the remaining requests later. The module makes no other system calls,
  * and does not depend on messages.
  */
@@ -31,8 +31,9 @@
 
 struct lock_table;
 
-/* A mount's entry in the table. If the mount's lease has expired, the table has another epoch for
- * this entry, and all calls return -ESTALE. All calls may also return -EBUSY. */
+/* A mount's entry in the table. After the mount's lease has expired, the epoch in the table differs
+ * from the epoch here, and all calls with this reference return -ESTALE. All calls may also return
+ * -EBUSY. */
 struct lock_mount_ref {
 	uint32_t index;
 	uint64_t epoch; /* 0: the mount has no entry */
@@ -40,7 +41,7 @@ struct lock_mount_ref {
 	bool reclaims; /* the client must reclaim its locks (lock_reclaim()) */
 };
 
-/* A mount whose record on disk the agent is to write or to remove. */
+/* A mount whose record on disk the agent must write or remove. */
 struct lock_stable {
 	uint32_t index;
 	uint64_t epoch;
@@ -59,14 +60,14 @@ struct lock_request {
 	uint32_t opener; /* number of the open file that makes the lock; not 0 */
 	uint64_t unique; /* for lock_set() with `wait`: number of the request, unique in its
 			    mount */
-	int fd; /* for lock_set(): descriptor of the file in this process, by which the agent
-		   finds the file's path */
+	int fd; /* for lock_set(): descriptor of the file in this process; the agent finds the
+		   file's path by it */
 };
 
 struct lock_conflict { /* a lock that excludes a requested lock */
 	uint64_t start, end;
 	bool write;
-	uint32_t pid; /* 0: the holder belongs to another mount */
+	uint32_t pid; /* 0: the lock belongs to another mount */
 };
 
 /* Maps the table in fd, which has LAUNCH_LOCKS_BYTES and which the caller still owns; fd -1: uses
@@ -76,17 +77,17 @@ struct lock_conflict { /* a lock that excludes a requested lock */
 int lock_table_map(int fd, uint32_t worker, struct lock_table **ret);
 struct lock_table *lock_table_unmap(struct lock_table *t); /* Accepts NULL. Returns NULL. */
 /* Returns whether the last call failed with -EBUSY. *ret_worker is then the worker that uses the
- * table, or used it last, as this worker has itself recorded in the table. */
+ * table or used it last, as far as the table shows. */
 bool lock_table_is_occupied(const struct lock_table *t, uint32_t *ret_worker);
 
 /* Finds the entry of the mount with this id, or creates one with a new epoch, and renews the
- * mount's lease. Drops the mount's waiting requests, because the client sends these again in each
- * new session. host, export_name: names for display. can_reclaim: the client can reclaim locks.
+ * mount's lease. Removes the mount's waiting requests, because the client sends these again in each
+ * new session. host, export_name: for display only. can_reclaim: the client can reclaim locks.
  * Returns 0, or -ENOSPC if there are too many mounts. */
 int lock_mount_join(struct lock_table *t, const uint8_t id[16], const char *host,
 		    const char *export_name, bool can_reclaim, uint64_t now_ns,
 		    struct lock_mount_ref *ret);
-/* Extends the mount's lease, because a packet of the client arrived at this time. Returns 0, or
+/* Extends the mount's lease, because a packet of the client arrived at heard_ns. Returns 0, or
  * -ESTALE if the lease has expired. */
 int lock_mount_seen(struct lock_table *t, const struct lock_mount_ref *m, uint64_t heard_ns);
 /* Returns whether *m belongs to the mount's latest session, at any worker, and no worker has ended
@@ -94,39 +95,42 @@ int lock_mount_seen(struct lock_table *t, const struct lock_mount_ref *m, uint64
  * mount. Never waits. */
 bool lock_mount_is_current(const struct lock_table *t, const struct lock_mount_ref *m,
 			   uint32_t *ret_breaks);
-/* Extends all leases at least to this time. Call it when a worker starts, because no client could
- * be heard before. Returns 0 or -EBUSY. */
+/* Extends all leases as if a packet of each client had arrived at now_ns. Call it when a worker
+ * starts, because clients could reach no worker before. Returns 0 or -EBUSY. */
 int lock_mounts_grace(struct lock_table *t, uint64_t now_ns);
 /* Ends the leases of all mounts whose clients were last heard before this time, and returns the
- * number of these mounts. Frees their locks; if a mount has a record, after lock_mount_forgotten().
- * Also continues the checks of waiting requests that earlier calls did not complete. Call it every
- * second. */
+ * number of these mounts. Frees their locks; if a mount has a record on disk,
+ * lock_mount_forgotten() frees them. Also continues the checks of waiting requests that earlier
+ * calls did not complete. Call it every second. */
 unsigned lock_mounts_expire(struct lock_table *t, uint64_t before_ns);
-/* Frees all locks of the mount, and the mount's entry in the table; if the mount has a record,
- * after lock_mount_forgotten(). */
+/* Frees all locks of the mount and its entry in the table; if the mount has a record on disk,
+ * lock_mount_forgotten() frees them. */
 void lock_mount_leave(struct lock_table *t, const struct lock_mount_ref *m);
 
 /* ---- reclaiming after a reboot (lock_grace.c) ---- */
 
-/* Returns whether there is a grace period: no mount gets a new lock, because another one may still
- * reclaim it. Never waits. */
+/* Returns whether there is a grace period. During it, no mount gets a new lock, because another
+ * mount may still reclaim that lock. Never waits. */
 bool lock_in_grace(const struct lock_table *t);
-/* Begins the grace period if one is due, and ends it if all mounts have reclaimed their locks, or
- * LOCK_GRACE_NS have passed and the records of the others are removed. Call it every second. */
+/* Begins a grace period if one is due. Ends it if all mounts have reclaimed their locks, or if
+ * LOCK_GRACE_NS have passed and the records of the missing mounts are removed. Call it every
+ * second. */
 void lock_grace_tick(struct lock_table *t, uint64_t now_ns);
-/* Sets a lock that the mount had before the reboot. Returns 0, -EAGAIN if another lock conflicts,
- * -EINVAL if the mount must not reclaim (any more), -ENOLCK or -ESTALE. */
+/* Sets a lock that the mount held before the reboot. Returns 0; -EAGAIN if another lock conflicts;
+ * -EINVAL if the mount may not reclaim locks, or not any more; -ENOLCK; or -ESTALE. */
 int lock_reclaim(struct lock_table *t, const struct lock_mount_ref *m,
 		 const struct lock_request *q);
 /* Call when the mount has reclaimed all its locks. Returns 0 or -ESTALE. */
 int lock_reclaim_end(struct lock_table *t, const struct lock_mount_ref *m);
-/* Call before the mount gets a lock. Returns 1 if its record must be requested from the agent: *ret
- * says of what. Returns 0 if the record is on disk, or there is to be none; or -ESTALE. */
+/* Call before the mount gets a lock. Returns 1 if the caller must first request the mount's record
+ * from the agent; *ret then describes the mount. Returns 0 if the record is on disk, or if there is
+ * to be none; or -ESTALE. */
 int lock_mount_keep(struct lock_table *t, const struct lock_mount_ref *m, struct lock_stable *ret);
 /* Call when the agent has written the record. Returns 0 or -EBUSY. */
 int lock_mount_kept(struct lock_table *t, const struct lock_stable *of);
-/* Call before a lock of the mount is taken away while its client stays: there must be no record any
- * more. Returns 1 if it must be removed first, 0 if there is none, or -ESTALE. */
+/* Call before a lock of a mount is freed whose client stays connected: there must be no record of
+ * the mount, because the client could reclaim the lock. Returns 1 if the caller must first have the
+ * record removed, 0 if there is none, or -ESTALE. */
 int lock_mount_spoil(struct lock_table *t, const struct lock_mount_ref *m, struct lock_stable *ret);
 /* Lists up to max mounts whose records must be removed before their locks are freed. */
 unsigned lock_mounts_leaving(struct lock_table *t, struct lock_stable *ret, unsigned max);
@@ -135,26 +139,27 @@ int lock_mount_forgotten(struct lock_table *t, const struct lock_stable *of);
 
 /*
  * Breaks the lock with this id for an operator. The lock still excludes other locks until the
- * worker that serves the mount calls lock_break_end(). Before that, this worker notices the break
- * by lock_mount_is_current(), bars the mount's open files, and waits until earlier requests have
- * ended. Returns 0; -ENOENT; -EALREADY if the lock is being broken or was broken; -EAGAIN if the
- * request still waits for the lock; or -ENOSPC if LOCK_BREAKS_MAX locks of the mount are being
- * broken.
+ * worker that serves the mount calls lock_break_end(). That worker notices the break by
+ * lock_mount_is_current(). Before it calls lock_break_end(), it bars the mount's open files and
+ * waits until earlier requests have ended. Returns 0; -ENOENT; -EALREADY if the lock is being
+ * broken or was broken; -EAGAIN if the request still waits for the lock; or -ENOSPC if
+ * LOCK_BREAKS_MAX locks of the mount are being broken.
  */
 int lock_break(struct lock_table *t, uint64_t id);
 struct lock_breaking {
 	uint64_t id, dev, ino;
 };
 /* Writes the locks of the mount that are being broken to ret. Returns their number, or -ESTALE.
- * Until a break ends, no owner can lock the range, but the lock's owner can free all its locks. */
+ * Until lock_break_end(), no owner can lock the range, but the lock's owner can free all its
+ * locks. */
 int lock_breaks(struct lock_table *t, const struct lock_mount_ref *m,
 		struct lock_breaking ret[LOCK_BREAKS_MAX]);
 /* Removes the mount's requests that wait for locks on the file. Call it after the mount's open
  * files were barred. Returns the number of removed requests, or -ESTALE. */
 int lock_waits_drop(struct lock_table *t, const struct lock_mount_ref *m, uint64_t dev,
 		    uint64_t ino);
-/* Ends the break: grants the range to waiting requests. The record of the broken lock stays until
- * the mount closes the file. Returns 0, -ENOENT, or -ESTALE. */
+/* Completes the break: grants the range to waiting requests. The record of the broken lock stays
+ * until the mount closes the file. Returns 0, -ENOENT, or -ESTALE. */
 int lock_break_end(struct lock_table *t, const struct lock_mount_ref *m, uint64_t id);
 /* Call when the mount has reopened the file, as descriptor fd of this process. Returns 1 if a lock
  * of the mount on the file was broken and the mount has not closed the file since, 0 if not, or
@@ -162,11 +167,10 @@ int lock_break_end(struct lock_table *t, const struct lock_mount_ref *m, uint64_
 int lock_reopened(struct lock_table *t, const struct lock_mount_ref *m, uint64_t dev, uint64_t ino,
 		  int fd);
 
-/* Sets the lock, which replaces the owner's locks in that range. wait: if another lock conflicts,
- * or in a grace period, queues the request. Returns 0; -EAGAIN if another lock conflicts; -EALREADY
- * in a grace period, to retry after it; -EINPROGRESS if the request waits; -EDEADLK if the owner
- * would wait for itself; -ENOLCK if the mount, the file or the owner has too many locks; or
- * -ESTALE. */
+/* Sets the lock, which replaces the owner's locks in that range. wait: the request waits if another
+ * lock conflicts, or in a grace period. Returns 0; -EAGAIN if another lock conflicts; -EALREADY in
+ * a grace period, to retry after it; -EINPROGRESS if the request waits; -EDEADLK if the owner would
+ * wait for itself; -ENOLCK if the mount, the file or the owner has too many locks; or -ESTALE. */
 int lock_set(struct lock_table *t, const struct lock_mount_ref *m, const struct lock_request *q,
 	     bool wait);
 /* Frees the range for the owner. Returns 0, -ENOLCK if a lock would have to be split but the mount
@@ -185,15 +189,15 @@ int lock_get(struct lock_table *t, const struct lock_mount_ref *m, const struct 
 /* Removes a waiting request. Returns 0, -ENOENT if the request does not wait, because it has got
  * its lock, or -ESTALE. */
 int lock_cancel(struct lock_table *t, const struct lock_mount_ref *m, uint64_t unique);
-/* Returns whether the mount holds a lock on the file, waits for one, or has had one broken. Also
- * returns true if the table cannot tell. */
+/* Returns whether the mount holds a lock on the file, waits for one, or had one broken. Also
+ * returns true if the table cannot be used. */
 bool lock_mount_has(struct lock_table *t, const struct lock_mount_ref *m, uint64_t dev,
 		    uint64_t ino);
 
 /* Returns how many waiting requests, at any worker, have got their locks so far. Never waits. */
 uint64_t lock_grants(const struct lock_table *t);
-/* Returns up to max waiting requests of the mount that have got their locks. Each request is
- * returned only once. */
+/* Returns up to max of the mount's waiting requests that have got their locks. Returns each request
+ * only once. */
 int lock_granted(struct lock_table *t, const struct lock_mount_ref *m, uint64_t *ret, unsigned max);
 
 #endif

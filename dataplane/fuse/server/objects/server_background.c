@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls to the I/O helpers that do not belong to a request. */
+/* Calls to the I/O helpers that the server makes without a request of a client. */
 #include "dataplane/fuse/server/objects/server_background.h"
 #include <string.h>
 
@@ -31,8 +31,8 @@ void server_helper_repin(struct server_export *e)
 			continue;
 		call = fs_helper_call_new(srv->helpers, server_export_index(e));
 		if (!call)
-			return; /* no call is free: continue with the remaining pins when a call
-				   has returned */
+			return; /* no call is free; server_helper_repin() is called again when a
+				   call has returned */
 		call->op = HELPER_OPEN_PATH;
 		call->a.len = rec->len;
 		memcpy(call->a.handle, rec->handle, rec->len);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The open files of a mount: their handles, which a client cannot guess, and their descriptors. */
+/* The open files of a mount: their descriptors, and handles that a client cannot guess. */
 #include "dataplane/fuse/server/objects/server_background.h"
 #include "dataplane/fuse/server/objects/server_lease.h"
 #include "dataplane/fuse/server/objects/server_mount.h"
@@ -12,7 +12,7 @@
 #include <sys/random.h>
 
 #define OPEN_CHAINS 65536U
-/* Maximum number of files closed in one poll; each takes two microseconds. */
+/* Maximum number of files that one poll closes. Closing a file takes about two microseconds. */
 #define CLOSE_PER_POLL 32U
 #define SCAN_PER_POLL 4096U
 
@@ -84,7 +84,7 @@ static int files_grow(struct server_mount *m)
 
 	if (p)
 		m->file_chunks = p;
-	/* The upper halves of file handles begin at a random number. So a client cannot guess a
+	/* The upper half of the first file handle is a random number. So a client cannot guess a
 	 * handle, and the handles of an earlier process are invalid in this process. */
 	if (!p || !chunk || getrandom(&reuse, sizeof(reuse), 0) != sizeof(reuse)) {
 		free(chunk);
@@ -95,7 +95,7 @@ static int files_grow(struct server_mount *m)
 		chunk[i].mount = m;
 		chunk[i].index = pos * SERVER_FILES_PER_CHUNK + i;
 		chunk[i].reuse = reuse;
-		if (chunk[i].index > 0) /* 0 is not a valid file handle */
+		if (chunk[i].index > 0) /* 0 is not a valid file handle, so file 0 is never used */
 			files_free_push(m, chunk[i].index);
 	}
 	return 0;
@@ -270,7 +270,7 @@ static void closing_end(struct server_closing *k)
 	mount_end(m);
 }
 
-/* Closes up to `most` of the mount's files. Returns their number. */
+/* Closes at most `most` of the mount's files. Returns their number. */
 static unsigned closing_run(struct server_closing *k, unsigned most)
 {
 	uint32_t end = MIN_OF(k->n_chunks * SERVER_FILES_PER_CHUNK, k->at + SCAN_PER_POLL);
@@ -314,7 +314,7 @@ void server_files_close(struct server_mount *m)
 	if (m->n_file_chunks == 0)
 		return;
 	k = calloc(1, sizeof(*k));
-	if (!k) { /* memory is short: close all files now */
+	if (!k) { /* no memory to close them in steps: close all files now */
 		for (uint32_t i = 1; i < m->n_file_chunks * SERVER_FILES_PER_CHUNK; i++)
 			if (file_at(m, i)->used)
 				file_end(file_at(m, i));
@@ -357,8 +357,8 @@ void server_files_held(struct server_mount *m, uint32_t mark, uint32_t *n, uint6
 		const struct server_file *f = file_at(m, i);
 		struct stat st;
 
-		/* Count each removed object only once (held_mark), even if it is open several
-		 * times, or in several mounts. */
+		/* Count each removed object only once, even if it is open several times or in
+		 * several mounts: held_mark shows which objects were counted. */
 		if (!f->used || f->is_dir || f->node->held_mark == mark || fstat(f->fd, &st) < 0 ||
 		    st.st_nlink > 0)
 			continue;

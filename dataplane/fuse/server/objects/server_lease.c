@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Leases: allow a client to cache a name and the attributes of its file for a second without
- * asking. A request that changes either waits until the leases of all other clients have expired.
- * So a client's kernel never shows a state that another client's completed operation has changed.
+ * Leases: a lease allows a client to cache a name and the attributes of its file for a second
+ * without asking. A request that changes the name or the file waits until the leases of all other
+ * clients on it have expired. So once a client's change is complete, no other client's kernel shows
+ * the state before it.
  *
  * The table is in memory that all workers of the host share (server_share.h), because one worker
  * may change a file on which another worker has granted a lease. A worker records a grant before it
@@ -13,19 +14,19 @@
 #include "dataplane/fuse/server/objects/server_types.h"
 #include "netcfg/base/hash.h"
 
-/* How long the server considers a lease valid. The client's process counts one second from its
- * request. The client's kernel begins to count later, when the program that asked runs; the
+/* How long the server considers a lease valid. The client's process counts one second from the time
+ * of its request. The client's kernel begins to count later, when the requesting program runs; the
  * additional half second covers that delay. */
 #define LEASE_NS (1500 * NSEC_PER_MSEC)
-/* How long the server considers a lease on the list of names in a folder valid. The client's
- * process alone counts the second of this lease; its kernel does not. So the additional time only
- * covers different clock rates. */
+/* How long the server considers a lease on the list of names in a folder valid. Only the client's
+ * process uses this lease, not its kernel. So the additional time only covers the different rates
+ * of the two hosts' clocks. */
 #define LEASE_NAMES_NS (1100 * NSEC_PER_MSEC)
-/* If another client has changed an object, a client gets a lease on it only after the object was
- * unchanged for this long. */
+/* If another client has changed an object, a client gets a lease on the object only after the
+ * object was unchanged for this long. */
 #define LEASE_UNCHANGED_NS (2 * NSEC_PER_SEC)
-/* After a request had to wait for a lease, the export grants no leases for this time. The time
- * doubles each time this happens again. */
+/* After a request had to wait for a lease, the export grants no leases for this time. If that soon
+ * happens again, the time doubles. */
 #define LEASE_BACKOFF_NS (10 * NSEC_PER_SEC)
 #define LEASE_BACKOFF_DOUBLINGS_MAX 6U
 #define LEASE_NOTE_NS (100 * NSEC_PER_MSEC)
@@ -40,9 +41,10 @@ static bool has_mounts(const struct fuse_server *srv, const struct server_export
 	return m;
 }
 
-/* Restores what is known of the leases that a predecessor has granted. If the predecessor's table
- * still exists, it has all leases. Otherwise changes must wait until the leases have expired. Only
- * if there was a single mount, this mount need not wait, because a client knows its own changes. */
+/* Restores the information about the leases that a predecessor has granted. If the predecessor's
+ * table still exists, it has all leases. Otherwise changes must wait until all leases have expired.
+ * Only if the predecessor served a single mount, this mount need not wait, because a client need
+ * not wait for its own leases. */
 void server_leases_restore(struct fuse_server *srv)
 {
 	uint64_t latest_ns = clock_now_ns() + LEASE_NS + LEASE_NOTE_NS;
@@ -69,7 +71,7 @@ uint64_t server_lease_key(const struct fuse_server *srv, const uint8_t *handle, 
 	return key ? key : 1;
 }
 
-/* Returns the key for the set of names in the folder with this key. */
+/* Returns the key for the set of names in the folder that has the key `key`. */
 static uint64_t names_key(uint64_t key)
 {
 	uint64_t names = key ^ 0x9e3779b97f4a7c15ULL;
@@ -89,7 +91,7 @@ static struct server_lease *find(struct share_slot *slot, uint64_t key)
 	return NULL;
 }
 
-/* Returns the entry for the key of one of our own leases. */
+/* Returns where the key of a lease in this worker's own table is stored. */
 static uint64_t *key_slot(const struct fuse_server *srv, const struct server_lease *l)
 {
 	return &srv->share.own->keys[0][0] + (l - &srv->share.own->leases[0][0]);
@@ -100,8 +102,8 @@ static bool is_idle(const struct share_slot *own, const struct server_lease *l, 
 	return (l->busy == 0 || l->incarnation != own->incarnation) && l->until_ns <= now_ns;
 }
 
-/* If the lease is from an earlier incarnation of this worker, resets its changes in progress,
- * because these have ended. */
+/* If the lease is from an earlier incarnation of this worker, clears its number of changes in
+ * progress, because these have ended. */
 static struct server_lease *reset_if_stale(struct share_slot *own, struct server_lease *l)
 {
 	if (l->incarnation != own->incarnation) {
@@ -111,8 +113,8 @@ static struct server_lease *reset_if_stale(struct share_slot *own, struct server
 	return l;
 }
 
-/* Returns the lease with this key, and creates it if there is none. Returns NULL if granted leases
- * and changes in progress occupy all entries in which it could be. */
+/* Returns the lease with this key in this worker's table, and creates it if there is none. Returns
+ * NULL if all entries that the key may use have granted leases or changes in progress. */
 static struct server_lease *lease_of(struct fuse_server *srv, uint64_t key, uint64_t now_ns)
 {
 	struct share_slot *own = srv->share.own;
@@ -127,9 +129,9 @@ static struct server_lease *lease_of(struct fuse_server *srv, uint64_t key, uint
 			oldest = &set[i];
 	if (!oldest)
 		return NULL;
-	/* Record that changes up to this time may have been forgotten: a request that began before
-	 * such a change may have seen the state before it. Peers read forgotten_ns last. So they
-	 * see either the change, or that the change may be forgotten. */
+	/* The entry is reused, so its last change is forgotten. Record the time of that change: a
+	 * request that began earlier may have seen the state before it. Peers read forgotten_ns
+	 * last. So they see either the change in the entry, or that it may be forgotten. */
 	own->changes_forgotten = MAX_OF(own->changes_forgotten, oldest->changed);
 	share_set(&own->forgotten_ns, MAX_OF(own->forgotten_ns, oldest->changed_ns));
 	share_set(key_slot(srv, oldest), 0UL);
@@ -186,7 +188,7 @@ static void grant(struct server_lease *l, uint64_t mount, uint64_t now_ns, uint6
 	share_set(&l->until_ns, until_ns);
 }
 
-/* Grants all n leases, unless a peer changes one of the objects, or has changed one since the
+/* Grants all n leases, unless a worker changes one of the objects now, or has changed one since the
  * request began. */
 static bool grant_all(struct server_req *q, struct server_lease *const l[], const uint64_t keys[],
 		      unsigned n, uint64_t now_ns, uint64_t until_ns)
@@ -216,8 +218,8 @@ static void changer_set(struct server_lease *l, uint64_t mount)
 	share_set(&l->changer, l->busy > 0 && l->changer != mount ? LEASE_SEVERAL : mount);
 }
 
-/* Sets the mount of q as the last changer of an object that q has created or changed, because its
- * client will probably change the object again. */
+/* Records the mount of q as the last one that changed the object, because its client has created or
+ * changed the object and will probably change it again. */
 static void made_by(struct server_lease *l, const struct server_req *q, uint64_t now_ns)
 {
 	uint32_t opcode = q->in->opcode;
@@ -229,7 +231,7 @@ static void made_by(struct server_lease *l, const struct server_req *q, uint64_t
 }
 
 /* Returns whether all changes without an entry in the table ended before this request began. Any
- * other such change may have changed the same object. */
+ * later such change may have changed one of the request's objects. */
 static bool untracked_is_quiet(const struct server_req *q)
 {
 	const struct share_slot *own = q->client->server->share.own;
@@ -271,7 +273,7 @@ bool server_lease_grant(struct server_req *q, const uint8_t *handle, size_t len,
 		    !is_grantable(l[i], q->mount->number, q->changes_before, now_ns))
 			return false;
 	}
-	if (*key_slot(srv, l[0]) != keys[0]) /* creating the second lease has evicted the first
+	if (*key_slot(srv, l[0]) != keys[0]) /* the second lease has taken the entry of the first
 						one */
 		return false;
 	granted_note(state, now_ns);
@@ -295,7 +297,7 @@ static bool names_grant(struct server_req *q, const uint8_t *handle, size_t len)
 	return grant_all(q, &l, &key, 1, now_ns, now_ns + LEASE_NAMES_NS);
 }
 
-/* Because the folder is new, only names that were created in it since can conflict. */
+/* The folder is new, so only changes since its creation can conflict. */
 bool server_lease_empty(struct server_req *q, const uint8_t *handle, size_t len)
 {
 	return q->client->features & FUSE_PROTO_FEATURE_EMPTY && names_grant(q, handle, len);
@@ -310,15 +312,17 @@ bool server_lease_names(struct server_req *q)
 /* ------------------------------------------------------------------ changes of files */
 
 enum {
-	CHANGES_FIRST = 1, /* the first object that the request names; next: the second */
+	CHANGES_FIRST = 1, /* the first object that the request names; the next constant: the second
+			      object */
 	CHANGES_SECOND = 2,
 	CHANGES_NAMES_FIRST = 4, /* the set of names in the first folder, which other clients may
-				    have cached; next: in the second */
+				    have cached; the next constant: in the second folder */
 	CHANGES_NAMES_SECOND = 8,
 };
 
-/* Returns, as bits, which objects the request changes that clients may have cached. CREATE may open
- * an existing file whose handle is not known yet, so its folder stands for the file. */
+/* Returns a bit for each object that the request changes and that clients may have cached. CREATE
+ * may open an existing file whose handle is not known yet; the bit of the folder then stands for
+ * the file. */
 static unsigned changes_of(const struct server_req *q)
 {
 	const struct fuse_open_in *open = server_req_arg(q);
@@ -373,8 +377,8 @@ static void conflict(struct state *s, uint64_t now_ns)
 	share_set(&s->backoff_until_ns, now_ns + (LEASE_BACKOFF_NS << backoff_doublings));
 }
 
-/* Returns whether a helper was killed while it executed this request. The helper had got it only
- * after all leases had expired, so it need not wait again: its outcome must be found out before
+/* Returns whether a helper was killed while it executed this request. All leases had expired before
+ * the helper got the request, so the request does not wait again: its result must be known before
  * anything else happens to the file. */
 static bool is_suspect(const struct server_req *q)
 {
@@ -401,10 +405,10 @@ static uint64_t leased_until(struct fuse_server *srv, const struct server_lease 
 	return until_ns > now_ns ? until_ns : 0;
 }
 
-/* Call before a rename. The kernel of the client that renames keeps its cached entry, under the new
- * name. So until that entry expires, the target folder counts as leased too. This must be recorded
- * before the rename, because a request that changes the folder checks only once, when it begins.
- * Returns true if there may be such an entry. */
+/* Call before a rename. The kernel of the client that renames keeps its cached entry under the new
+ * name. So until that entry expires, the target folder counts as leased too. Record this before the
+ * rename, because a request that changes the folder checks for leases only when it begins. Returns
+ * true if there may be such an entry. */
 static bool grant_for_rename(struct server_req *q, struct server_lease *const l[2], uint64_t now_ns)
 {
 	struct fuse_server *srv = q->client->server;
@@ -425,8 +429,8 @@ static bool is_busy(const struct share_slot *o, const struct server_lease *l, ui
 	       share_get(&l->changer) != mount;
 }
 
-/* Returns whether another request is changing one of the two folders, and may not have seen that
- * the moved entry is cached. The caller must have issued a full fence. */
+/* Returns whether another request is changing one of the two folders, and may have checked for
+ * leases before the moved entry was recorded. The caller must have issued a full fence. */
 static bool is_changing_elsewhere(struct server_req *q, struct server_lease *const l[2],
 				  const uint64_t keys[2])
 {
@@ -446,7 +450,7 @@ static bool is_changing_elsewhere(struct server_req *q, struct server_lease *con
 	return false;
 }
 
-/* Marks a change of the object as in progress, which prevents further grants. Returns false if
+/* Marks the object as being changed, so that no new lease on it is granted. Returns false if
  * another mount has a lease on it. */
 static bool change_one(struct server_req *q, struct server_lease *l, uint64_t now_ns)
 {
@@ -483,8 +487,8 @@ static uint64_t key_of(const struct server_req *q, unsigned i)
 				q->args.handles[i].len);
 }
 
-/* Marks all changes of the request as in progress. Returns true if each of them has an entry in the
- * table. */
+/* Marks all objects that the request changes as being changed. Returns true if each of them has an
+ * entry in the table. */
 static bool mark_changing(struct server_req *q, unsigned what, uint64_t keys[SERVER_LEASES_MAX],
 			  struct server_lease *l[SERVER_LEASES_MAX], uint64_t now_ns, bool *free)
 {
@@ -500,7 +504,8 @@ static bool mark_changing(struct server_req *q, unsigned what, uint64_t keys[SER
 			continue;
 		l[i] = lease_of(srv, keys[i], now_ns);
 		/* Do not wait for a free entry in the table, because other clients could keep all
-		 * entries in use for ever. An object without an entry has no lease. */
+		 * entries in use for ever. The object of a missing entry has no lease in this
+		 * table. */
 		if (!l[i])
 			tracked = false;
 		else
@@ -539,8 +544,8 @@ bool server_lease_change(struct server_req *q)
 	if (is_granted_elsewhere(q, keys, now_ns) ||
 	    (granted_for_rename && is_changing_elsewhere(q, l, keys)))
 		free = false;
-	/* The client that renames keeps its cached entry, and the target folder needs an entry in
-	 * the table to record that. */
+	/* A rename needs entries in the table, to record that the client keeps its cached entry in
+	 * the target folder. */
 	if (free && q->untracked && moves(q) &&
 	    (leased_until(srv, l[0], now_ns) || leased_until(srv, l[1], now_ns)))
 		free = false;

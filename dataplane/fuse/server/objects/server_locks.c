@@ -2,10 +2,10 @@
 /*
  * Leases of mounts on their file locks. If no packet of a client arrives for SERVER_LOCK_LEASE_NS,
  * the client loses all its locks. Before the server frees them, it ends the client's session, so
- * that it executes no request that relies on the locks. In the next session, the client learns from
- * the lock epoch that the locks are lost. A request that is being executed extends the lease. Any
- * worker may find that a lease has expired. So a worker executes a request only if the mount's
- * lease in the shared table is valid for some time yet.
+ * that it executes no more requests for which the client needs the locks. In the next session, the
+ * lock epoch shows the client that its locks are lost. A request that is being executed extends the
+ * lease. Any worker may find that a lease has expired. So a worker executes a request only if the
+ * mount's lease in the shared table is valid for some time yet.
  *
  * The agent keeps a record of each mount with locks on disk, so that the client can reclaim them
  * after a reboot of this host (lock_grace.c). Locks are taken from a mount only after its record is
@@ -25,8 +25,9 @@
 /* If a lease was last extended longer ago than this, the server extends it before it executes a
  * request. */
 #define FRESH_NS (5 * NSEC_PER_SEC)
-/* How often the agent is asked for a record until it answers, and how long the first lock of a
- * mount waits for it. Without a record the client loses its locks when the host reboots. */
+/* How often the server asks the agent for a record until the agent answers, and how long the first
+ * lock of a mount waits for the answer. Without a record, the client loses its locks when the host
+ * reboots. */
 #define RECORD_RETRY_NS (NSEC_PER_SEC / 2)
 #define RECORD_WAIT_NS (2 * NSEC_PER_SEC)
 #define LEAVING_A_TICK 256U
@@ -52,7 +53,8 @@ int server_locks_join(struct server_mount *m, bool can_reclaim)
 	uint8_t id[16];
 	int r;
 
-	/* Mount ids that differ only in the last four bits belong to one kernel. */
+	/* Mount ids that differ only in the last four bits are those of a mount and its mount
+	 * workers, and share their locks. */
 	memcpy(id, m->id, sizeof(id));
 	id[15] &= 0xf0;
 	r = lock_mount_join(m->server->locks, id, m->host_name, m->export->cfg->name, can_reclaim,
@@ -101,7 +103,7 @@ bool server_locks_recorded(struct server_mount *m)
 	if (r == -EBUSY)
 		return false;
 	if (r != 1)
-		return true; /* after an error, the request meets the same one */
+		return true; /* after an error, the lock request itself will fail in the same way */
 	if (m->lock_asked_ns == 0)
 		m->lock_asked_ns = srv->now_ns;
 	if (m->lock_asked_last_ns == 0 || srv->now_ns >= m->lock_asked_last_ns + RECORD_RETRY_NS) {
@@ -116,14 +118,15 @@ void server_locks_answer(struct fuse_server *srv, const struct launch_msg *msg)
 	struct lock_stable of = {.index = msg->index, .epoch = msg->key};
 
 	memcpy(of.id, msg->mount_id, sizeof(of.id));
-	/* If another process keeps the table, the answer is lost, and the agent is asked again. */
+	/* If another process keeps the table reserved, the answer is lost, and the server asks the
+	 * agent again. */
 	if (msg->type == LAUNCH_MSG_LOCK_KEPT)
 		(void)lock_mount_kept(srv->locks, &of);
 	else
 		(void)lock_mount_forgotten(srv->locks, &of);
 }
 
-/* Asks the agent to remove the records of mounts whose locks are to be freed. */
+/* Asks the agent to remove the records of the mounts whose locks are to be freed. */
 static void leaving_ask(struct fuse_server *srv)
 {
 	struct lock_stable all[LEAVING_A_TICK];
@@ -214,7 +217,7 @@ static void breaks_tick(struct server_mount *m)
 		return;
 	if (m->n_breaking == 0 || has_earlier_request(m))
 		return;
-	/* The client must not reclaim the broken lock after a reboot. */
+	/* Keep the client from reclaiming the broken lock after a reboot. */
 	r = lock_mount_spoil(m->server->locks, &m->locks, &of);
 	if (r > 0)
 		record_ask(m->server, false, &of);
@@ -224,7 +227,7 @@ static void breaks_tick(struct server_mount *m)
 		r = lock_break_end(m->server->locks, &m->locks, m->breaking[i - 1]);
 		if (r == -EBUSY)
 			return;
-		if (r == 0) /* otherwise the owner has freed the lock meanwhile */
+		if (r == 0) /* any other result: the owner has freed the lock meanwhile */
 			log_warning("lock %" PRIx64 " of %.60s on export %.60s is broken",
 				    m->breaking[i - 1], m->host_name, m->export->cfg->name);
 		m->n_breaking--;
@@ -263,7 +266,8 @@ static bool is_at_work(const struct server_mount *m)
 	return m->client ? m->client->n_reqs > 0 || m->n_clients > 1 : m->n_clients > 0;
 }
 
-/* Returns when the client was last heard; a running request counts as heard now. */
+/* Returns when the last packet of the client arrived. If a request of the mount is running, returns
+ * the current time. */
 static uint64_t heard_until(const struct server_mount *m, uint64_t now_ns)
 {
 	const struct rudp_session *s = m->client ? m->client->session : NULL;

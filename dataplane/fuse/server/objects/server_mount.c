@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Manages clients' mounts. A mount outlives its sessions, and its record in the export's state also
- * outlives this process. A client that reconnects to a successor opens its files again.
+ * Manages clients' mounts. A mount outlives its sessions, and its record in the export's state
+ * outlives this process. A client that connects to a successor of this process opens its files
+ * again.
  */
 #include "dataplane/fuse/server/objects/server_mount.h"
 #include "dataplane/fuse/server/objects/server_lease.h"
@@ -31,8 +32,8 @@ static uint64_t boot_seconds(void)
 
 /* ------------------------------------------------------------------ mounts */
 
-/* Returns the number that stands for the mount in leases. All workers of the host compute the same
- * number. A mount and its mount workers have the same number, because they belong to one kernel. */
+/* Returns the number by which leases identify the mount. All workers of the host compute the same
+ * number. A mount and its mount workers have the same number, because they serve one kernel. */
 static uint64_t mount_number(const uint8_t id[16])
 {
 	static const uint64_t key[2] = {0x6d6f756e74206f66, 0x20636c69656e7473};
@@ -128,8 +129,8 @@ static struct state_mount *record_of(const struct server_mount *m)
 	return &m->export->state->mounts[m->journal];
 }
 
-/* Returns whether no other worker has adopted the mount. If another worker has adopted it, the
- * record may even belong to another mount already. */
+/* Returns whether this worker still serves the mount. If another worker has adopted the mount, its
+ * record may even belong to another mount now. */
 static bool is_ours(const struct server_mount *m)
 {
 	const struct state_mount *rec = record_of(m);
@@ -143,7 +144,7 @@ static bool is_in_use(const struct server_mount *m)
 	return m->n_clients > 0 || m->n_refs > 0;
 }
 
-/* Clears the mount's record, so that the next mount to use the record begins without old state. */
+/* Clears the mount's record, so that the next mount in this record has no old state. */
 static void record_drop(struct server_mount *m)
 {
 	struct state_mount *rec = record_of(m);
@@ -174,7 +175,7 @@ void server_mount_free(struct server_mount *m, bool forget_state)
 	server_files_end(m);
 }
 
-/* Grace period: how long removed files are kept for a client that may reclaim them. */
+/* Grace period: how long the server keeps removed files for a client that may reclaim them. */
 #define GRACE_NS (SERVER_LEASE_S * NSEC_PER_SEC)
 
 static void grace_end(struct server_mount *m)
@@ -193,8 +194,8 @@ void server_mount_reclaimed(struct server_mount *m)
 	server_mounts_publish(m->server);
 }
 
-/* Begins to wait until the client has reclaimed its files. Does nothing for a mount worker: its
- * files are also open in the mount itself, which reclaims them. */
+/* Begins the time in which the client must reclaim its files. Does nothing for a mount worker,
+ * whose files are also open in the mount itself. */
 static void mount_reclaim_begin(struct server_mount *m)
 {
 	if (m->mount_worker)
@@ -274,8 +275,8 @@ int server_mounts_restore(struct server_export *e)
 		uint32_t own = e->server->cfg->worker_id;
 		struct server_mount *m;
 
-		/* Change the word, so that a worker which has read the old word can no longer adopt
-		 * the mount. */
+		/* Change the word: a worker that has read the old word then cannot adopt the
+		 * mount. */
 		if (!rec->used || (STATE_SERVED_BY(word) && STATE_SERVED_BY(word) != own) ||
 		    !state_served_swap(rec, word, own, 0))
 			continue;
@@ -306,8 +307,8 @@ void server_mount_drop_files(struct server_mount *m)
 	list_del(&m->idle_files_node);
 }
 
-/* Call when the client has been away for SERVER_LEASE_S: it loses its open files, so that removed
- * files no longer occupy space. */
+/* Call when the client has been away for SERVER_LEASE_S: closes its files, so that removed files no
+ * longer occupy space. */
 static void lease_end(struct server_mount *m)
 {
 	if (server_mount_files(m) > 0)
@@ -315,7 +316,8 @@ static void lease_end(struct server_mount *m)
 	server_mount_reclaimed(m);
 }
 
-/* Ends everything of the mount that has expired, such as its grace period. May free the mount. */
+/* Ends what has expired: the mount's grace period, its open files, or the mount itself, which is
+ * then freed. */
 static void mount_expire(struct server_mount *m, uint64_t now_s, uint64_t now_ns)
 {
 	if (m->in_grace && now_ns >= m->grace_until_ns)
@@ -367,8 +369,8 @@ static int mounts_make_room(struct fuse_server *srv)
 	return 0;
 }
 
-/* Returns whether this worker may serve the mount: the worker that served it has handed it over, or
- * has ended with all its helpers. */
+/* Returns whether this worker may serve the mount: either the worker that served it last has handed
+ * it over, or that worker and all its helpers have ended. */
 static bool can_take(const struct server_export *e, uint64_t word)
 {
 	uint32_t own = e->server->cfg->worker_id, server = STATE_SERVED_BY(word);
@@ -377,12 +379,13 @@ static bool can_take(const struct server_export *e, uint64_t word)
 	       !journal_worker_is_alive(e->journal, server);
 }
 
-/* After a move of a mount to another worker has failed, no other move is tried for this long. */
+/* After the move of a mount to another worker has failed, the server does not try to move it again
+ * for this time. */
 #define NO_MOVE_NS (300 * NSEC_PER_SEC)
 
 /* Adopts a mount that another worker or process has served. The client must then reclaim the files
- * that it had open there; peers must see that before they see that the mount is ours. Returns 0, or
- * -EBUSY if the other worker may still execute the mount's requests. */
+ * that it had open there; peers must see that before they see that this worker serves the mount.
+ * Returns 0, or -EBUSY if the other worker may still execute the mount's requests. */
 static int mount_take(struct server_mount *m)
 {
 	struct state_mount *rec = record_of(m);
@@ -401,14 +404,14 @@ static int mount_take(struct server_mount *m)
 	share_set(&rec->mount_worker, (uint32_t)m->mount_worker);
 	if (STATE_SERVED_BY(word) == own && STATE_SERVED_GIVEN(word) == 0)
 		return 0;
-	/* This worker had redirected the client, but the client has come back. So do not redirect
-	 * it again soon. */
+	/* This worker redirected the client, but the client has come back, so do not redirect it
+	 * again soon. */
 	if (STATE_SERVED_BY(word) == own)
 		m->no_move_until_ns = clock_now_ns() + NO_MOVE_NS;
 	return state_served_swap(rec, word, own, 0) ? 0 : -EBUSY;
 }
 
-/* Writes the mount's record in the export's state, for a successor and for the peers. */
+/* Writes the mount's record in the export's state, for a successor and for other workers. */
 static int mount_record(struct server_mount *m)
 {
 	uint32_t own = m->server->cfg->worker_id;
@@ -422,7 +425,7 @@ static int mount_record(struct server_mount *m)
 	word = state_served(rec);
 	if (share_get(&rec->used) && memcmp(rec->id, m->id, sizeof(rec->id)) == 0)
 		return mount_take(m);
-	/* The swap fails if a peer creates the same record at this moment. */
+	/* The swap fails if another worker creates the same record at this moment. */
 	if (!state_served_swap(rec, word, own, 0))
 		return -EBUSY;
 	memcpy(rec->id, m->id, sizeof(rec->id));
@@ -451,7 +454,7 @@ int server_mount_get(struct fuse_server *srv, struct server_export *e, const str
 	if (m && !is_ours(m)) { /* another worker has adopted the mount */
 		mount_expire(m, boot_seconds(), clock_now_ns());
 		m = mount_find(e, h->mount_id);
-		if (m) /* the mount's requests are still running here */
+		if (m) /* this worker still executes requests of the mount */
 			return -EBUSY;
 	}
 	if (!m) {
@@ -475,11 +478,12 @@ int server_mount_get(struct fuse_server *srv, struct server_export *e, const str
 
 /* ------------------------------------------------------------------ choice of the worker */
 
-/* A mount does not count in the distribution of mounts if it has had no session for this long. */
+/* A mount that has had no session for this long does not count when mounts are distributed among
+ * workers. */
 #define PLACE_AWAY_S 30
 
-/* Counts the mounts of the export per worker, without the mount that has this id (NULL: counts
- * all). *ret: the record of the mount with this id; NULL: it has none yet. */
+/* Counts the mounts of the export for each worker, except the mount with this id (NULL: counts
+ * all). *ret: the record of that mount; NULL: it has none yet. */
 static void mounts_count(const struct server_export *e, const uint8_t *id, uint32_t n[SHARE_SLOTS],
 			 struct state_mount **ret)
 {
@@ -506,9 +510,9 @@ static void mounts_count(const struct server_export *e, const uint8_t *id, uint3
 	}
 }
 
-/* Stores in srv->elsewhere the address of the other worker that a client at `from` should use: an
- * address in the client's network or, if there is none, the first address of the same family.
- * Returns -EREMOTE, or 0 if the other worker has no such address. */
+/* Stores in srv->elsewhere the address of the other worker to which a client at `from` must
+ * connect: an address in the client's network or, if there is none, the first address of the same
+ * family. Returns -EREMOTE, or 0 if the other worker has no such address. */
 static int redirect_to(struct fuse_server *srv, const struct share_slot *slot,
 		       const struct ip_addr *from)
 {
@@ -526,7 +530,7 @@ static int redirect_to(struct fuse_server *srv, const struct share_slot *slot,
 	return -EREMOTE;
 }
 
-/* Returns the slot of the worker if it is alive and serves the export, else NULL. */
+/* Returns the shared slot of the worker if it is alive and serves the export, else NULL. */
 static const struct share_slot *serving(const struct server_export *e, uint32_t worker)
 {
 	const struct share *share = &e->server->share;
@@ -539,7 +543,7 @@ static const struct share_slot *serving(const struct server_export *e, uint32_t 
 		       : NULL;
 }
 
-/* Returns the peer that has the fewest mounts of the export, if it has fewer than `ours`; otherwise
+/* Returns the worker with the fewest mounts of the export, if it has fewer than `ours`; otherwise
  * NULL. */
 static const struct share_slot *least_loaded(const struct server_export *e,
 					     const uint32_t n[SHARE_SLOTS], uint32_t ours)
@@ -552,8 +556,8 @@ static const struct share_slot *least_loaded(const struct server_export *e,
 	for (uint32_t i = 0; i < share->n_peers; i++) {
 		const struct share_slot *o = share->peers[i];
 
-		/* Skip a worker without a free session; its sessions may serve mounts of other
-		 * exports. */
+		/* Skip a worker that has no free session, because mounts of other exports use its
+		 * sessions. */
 		if (n[share_index(share, o)] >= least || !share_serves(o, e->name_hash) ||
 		    share_get(&o->n_live) >= share_get(&o->n_live_max) ||
 		    !share_is_alive(o, SHARE_AWAY_NS, now_ns))
@@ -564,8 +568,8 @@ static const struct share_slot *least_loaded(const struct server_export *e,
 	return best;
 }
 
-/* Hands the mount over to worker `o` if the client can reach that worker, which adopts the mount
- * when the client connects there. */
+/* Hands the mount over to worker `o` if the client can reach that worker. The other worker adopts
+ * the mount when the client connects to it. */
 static int place_give(struct server_export *e, struct state_mount *rec, uint64_t word,
 		      const struct share_slot *o, const struct ip_addr *from)
 {
@@ -579,7 +583,7 @@ static int place_give(struct server_export *e, struct state_mount *rec, uint64_t
 
 /* Chooses the worker for a mount that was served before. The mount stays with the worker that
  * served it, which has its state, as long as that worker may return. Otherwise the worker with the
- * fewest mounts gets it, and this worker if no other has fewer. */
+ * fewest mounts gets the mount; this worker gets it if no other one has fewer. */
 static int place_known(struct server_export *e, struct state_mount *rec,
 		       const uint32_t n[SHARE_SLOTS], const struct ip_addr *from)
 {
@@ -637,7 +641,7 @@ int server_mount_elsewhere(struct fuse_server *srv, const char *export_name,
 
 		if (!share_serves(o, hash) || !share_is_alive(o, SHARE_GONE_NS, now_ns))
 			continue;
-		r = -EBUSY; /* the other worker may be restarting */
+		r = -EBUSY; /* the worker that served the mount may be restarting */
 		if (follows && from && share_is_alive(o, SHARE_AWAY_NS, now_ns) &&
 		    redirect_to(srv, o, from) < 0)
 			return -EREMOTE;
@@ -648,14 +652,14 @@ int server_mount_elsewhere(struct fuse_server *srv, const char *export_name,
 /* ------------------------------------------------------------------ mounts that move to another
  * worker */
 
-/* How long a moving mount waits for its requests to end. Requests that take longer, such as on a
- * disk that hangs, may never end, so the mount then stays here. */
+/* How long a moving mount waits for its requests to end. Requests that take longer, for example
+ * because a disk hangs, may never end, so the mount then stays at this worker. */
 #define MOVE_MAX_NS (2 * NSEC_PER_SEC)
 #define MOVE_POLL_NS NSEC_PER_MSEC
 
 /* Begins to move the mount: makes the client reconnect, and refuses it until its requests have
- * ended. If the client were accepted earlier, an old write, which is not journalled, could
- * overwrite data that the client writes via its next worker. */
+ * ended. Otherwise an old write at this worker, which is not in the journal, could overwrite newer
+ * data that the client writes via the next worker. */
 static void mount_move(struct server_mount *m, uint32_t worker)
 {
 	m->moving_to = worker;
@@ -665,8 +669,8 @@ static void mount_move(struct server_mount *m, uint32_t worker)
 		rudp_session_close(m->client->session, m->moving_ns);
 }
 
-/* Moves the mount to the peer that has asked for it. The peer asks because the mount's client,
- * which does not follow redirects, has connected to it. */
+/* Moves the mount to the worker that has asked for it. That worker asks because the client, which
+ * does not follow redirects, has connected to it. */
 static void move_to_wanted(struct server_mount *m)
 {
 	struct state_mount *rec = record_of(m);

@@ -19,8 +19,8 @@ void server_mount_add_client(struct server_mount *m); /* counts one more session
 /* Call when a session of the mount, or a reference to it, has ended. Frees the mount if its client
  * has unmounted it and nothing uses it any more. */
 void server_mount_put(struct server_mount *m);
-/* Returns the mount that has been away for longest, among mounts without a session that have open
- * files, are not in use, and were last seen at until_s or earlier. Returns NULL if there is
+/* Among the mounts without a session that have open files, are not in use and were last seen at
+ * until_s or earlier, returns the one that has been away for longest. Returns NULL if there is
  * none. */
 struct server_mount *server_mount_away(struct fuse_server *srv, uint64_t until_s);
 /* Call when the mount has reclaimed its open files. */
@@ -31,15 +31,15 @@ void server_mount_reclaimed(struct server_mount *m);
 void server_mounts_expire(struct fuse_server *srv);
 /* Makes c the only client of the mount whose requests are served. */
 void server_mount_attach(struct server_mount *m, struct fuse_server_client *c);
-/* Publishes to peers how many mounts are reclaiming their files. */
+/* Publishes to the other workers how many mounts are reclaiming their files. */
 void server_mounts_publish(struct fuse_server *srv);
-/* Publishes to peers that the files which clients have open at this worker count as open until a
- * successor takes over. */
+/* Publishes to the other workers that the files which clients have open at this worker count as
+ * open until a successor takes over. */
 void server_mounts_end(struct fuse_server *srv);
 /*
  * Decides which worker serves the mount of a client at `from` (NULL: unknown). Returns 0 for this
  * worker, -EREMOTE for another worker, whose address is then in srv->elsewhere, or -EBUSY if the
- * client should retry.
+ * client must retry.
  */
 int server_mount_place(struct server_export *e, const uint8_t id[16], const struct ip_addr *from);
 /* Call for a client of an export that this worker does not have. Returns -EREMOTE if another worker
@@ -64,8 +64,8 @@ unsigned server_files_close_some(struct fuse_server *srv);
 /* Adds the number of removed files that the mount has open to *n, and their space to *bytes. Sets
  * `mark` in the files' nodes, and skips nodes that have it already. */
 void server_files_held(struct server_mount *m, uint32_t mark, uint32_t *n, uint64_t *bytes);
-/* Closes the open files of a client that is away. Expects the client to reclaim them later, as
- * after a restart of this process. */
+/* Closes the open files of a client that is away. The client must reclaim them when it comes back,
+ * as after a restart of this process. */
 void server_mount_drop_files(struct server_mount *m);
 /* Finds the open file fh, which must belong to the request's i-th object. Returns -EBADF if it does
  * not, or -EIO if the file is barred. */
@@ -76,15 +76,15 @@ int server_file_get(const struct server_req *q, unsigned i, uint64_t fh, bool di
 void server_file_bar(struct server_mount *m, uint64_t fh);
 void server_files_bar(struct server_mount *m, uint64_t dev, uint64_t ino);
 void server_file_release(struct server_mount *m, uint64_t fh);
-void server_file_put(struct server_file *f); /* ends a use of the file that server_file_get() has
-						begun */
+void server_file_put(struct server_file *f); /* ends the use of a file that server_file_get() has
+						returned */
 /* Returns whether the mount has the node (which may be NULL) open. */
 bool server_file_has_open(const struct server_mount *m, const struct server_node *n);
-/* Returns the file that an earlier execution of the same open request has opened; NULL if this file
- * is not open at this worker. */
+/* Returns the file that an earlier execution of the same open request has opened; NULL if this
+ * worker does not have it open. */
 struct server_file *server_file_opened(const struct server_req *q);
 
-/* Begins to move a mount to a peer with fewer mounts, or to the peer to which its client has
+/* Begins to move a mount to a worker with fewer mounts, or to the worker to which its client has
  * connected. Call it once a second. */
 void server_mounts_balance(struct fuse_server *srv);
 /* Hands over those moving mounts that are idle. */

@@ -2,8 +2,8 @@
 /*
  * Objects of exports ("nodes"): finds the descriptor for a client's handle, and the handle for a
  * name, if the object is in memory. Otherwise an I/O helper must find the object. The nodes are
- * only a cache: a handle is valid even if it has no node, except on file systems without file
- * handles.
+ * only a cache: except on file systems without file handles, a handle is valid even if there is no
+ * node for it.
  */
 #include "dataplane/fuse/server/objects/server_node.h"
 #include "dataplane/fuse/server/objects/server_background.h"
@@ -94,13 +94,13 @@ struct server_node *server_node_signed(const struct server_export *e, const uint
 {
 	struct server_node *n = server_node_find(e, handle, key_len(handle, len));
 
-	/* The signature need not be computed: a client can know a signature only from this host, so
-	 * it is right if it equals the signature in the node. */
+	/* Compare with the signature in the node instead of computing it: a client that knows the
+	 * right signature can have it only from this host. */
 	return n && n->handle.len == len && memcmp(n->handle.bytes, handle, len) == 0 ? n : NULL;
 }
 
-/* Finds a node of an object without a file handle, by inode number. Such a node keeps its
- * descriptor open, so the file system cannot reuse the number. */
+/* Finds the node of an object without a file handle by the object's inode number. Such a node keeps
+ * its descriptor open, so the file system cannot reuse the number. */
 static struct server_node *table_node_find(const struct server_export *e, uint64_t dev,
 					   uint64_t ino)
 {
@@ -224,7 +224,7 @@ void server_nodes_done(struct fuse_server *srv)
 
 void server_nodes_shrink(struct fuse_server *srv)
 {
-	/* Keep at least sixteen, because a caller may be using several nodes. */
+	/* Keep at least sixteen descriptors, because a caller may be using several nodes. */
 	uint32_t keep = MAX_OF(srv->open_nodes.n / 2, 16U);
 
 	while (srv->open_nodes.n > keep)
@@ -260,10 +260,11 @@ static struct server_node *node_new(struct server_export *e, const uint8_t *hand
 }
 
 /*
- * Makes a handle in this server's table for an object without a file handle. It consists of a
- * number and a signature. Without the signature a client could try numbers, and so reach objects
- * even in directories that its users may not search. The signature need not be checked separately:
- * a handle is compared as a whole with the handles of the nodes, which are found by a secret hash.
+ * Makes a handle for an object without a file handle. The handle consists of a number in this
+ * server's table and a signature. Without the signature, a client could try numbers, and so reach
+ * objects even in directories that its users may not search. The signature is not checked
+ * separately: nodes are found by a secret hash of the whole handle, and then the whole handle is
+ * compared.
  */
 static struct server_node *table_node_new(struct server_export *e, const struct helper_result *r)
 {
@@ -373,8 +374,8 @@ void server_node_removed(struct server_export *e, const struct helper_result *r,
 {
 	struct server_node *n = r->handle_len > 0 ? server_node_signed(e, r->handle, r->handle_len)
 						  : table_node_find(e, r->dev, r->attr.ino);
-	/* Do not use the link count, because file systems compute it differently for
-	 * directories. */
+	/* Use the file type, not the link count, because file systems count the links of
+	 * directories differently. */
 	bool dir = S_ISDIR(r->attr.mode);
 
 	if (!S_ISREG(r->attr.mode) && (dir || r->attr.nlink == 0)) {

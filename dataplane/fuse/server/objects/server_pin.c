@@ -11,10 +11,10 @@
 #include "netcfg/base/log.h"
 #include <string.h>
 
-/* Maximum number of files that stay pinned for clients that may not reconnect. */
+/* Maximum number of files that stay pinned for clients that may never reconnect. */
 #define PROVISIONAL_MAX 512U
 
-/* Interval of sweeps while pinned files are still in use or the agent accepts no message. */
+/* Interval of the checks for unnecessary pins while some pins could not be released. */
 #define SWEEP_NS (100 * NSEC_PER_MSEC)
 
 static bool pin_is_of(const struct state_pin *rec, const struct fuse_handle *h)
@@ -22,11 +22,11 @@ static bool pin_is_of(const struct state_pin *rec, const struct fuse_handle *h)
 	return rec->len == h->len && memcmp(rec->handle, h->bytes, h->len) == 0;
 }
 
-/* Further results of pin_find(). */
+/* What pin_find() has found besides the record of the handle. */
 struct pin_found {
 	struct state_pin *free; /* an unused record; only set if no record has the handle */
 	uint32_t n_provisional; /* number of provisional pins of all workers; only complete if no
-				   record has the handle */
+				   record for the handle was found */
 };
 
 static struct state_pin *pin_find(struct server_export *e, const struct fuse_handle *h,
@@ -50,7 +50,8 @@ static struct state_pin *pin_find(struct server_export *e, const struct fuse_han
 	return NULL;
 }
 
-/* Finds or creates the record of the pin for this handle. Returns NULL if the table is full. */
+/* Finds the record of the pin for this handle, or creates one. Returns NULL if the table is
+ * full. */
 static struct state_pin *pin_record(struct server_export *e, const struct fuse_handle *h,
 				    bool provisional)
 {
@@ -78,8 +79,8 @@ static struct state_pin *pin_record(struct server_export *e, const struct fuse_h
 	return rec;
 }
 
-/* Returns the key by which the agent knows the file: the handle's signature, which all workers see
- * alike. */
+/* Returns the key under which the agent keeps the file's descriptor: the signature of the handle,
+ * which is the same at all workers. */
 static uint64_t pin_key(const uint8_t *handle, size_t len)
 {
 	uint64_t key = 0;
@@ -109,8 +110,8 @@ static bool key_is_pinned(const struct server_export *e, uint64_t key)
 	return false;
 }
 
-/* Releases, for this worker too, the pin that this worker has requested with record i and that
- * another worker has released. Returns false if the agent accepts no message now. */
+/* If another worker has released the pin of record i, which this worker has requested too, releases
+ * the pin for this worker as well. Returns false if the agent accepts no message now. */
 static bool request_end(struct server_export *e, uint32_t i)
 {
 	struct server_pin_request *request = &e->pin_requests[i];
@@ -125,9 +126,10 @@ static bool request_end(struct server_export *e, uint32_t i)
 }
 
 /*
- * Asks the agent for a pin. The agent may read the messages of different workers in any order. So
+ * Asks the agent for a pin. The agent may read the messages of different workers in any order, so
  * it may read another worker's release of this file before this worker's request. Therefore each
- * worker that has requested a pin also releases it when it sees that the pin's record has changed.
+ * worker that has requested a pin also releases it when it sees that another worker has released
+ * the record.
  */
 static bool pin_ask(struct server_export *e, const struct state_pin *rec,
 		    const struct fuse_handle *h, int fd)
@@ -168,8 +170,8 @@ static struct state_pin *pin_make(struct server_export *e, const struct fuse_han
 	return rec;
 }
 
-/* Returns whether the node's pin is still valid. Another worker may have released its record, which
- * may now belong to another file. */
+/* Returns whether the record of the node's pin still belongs to the node: another worker may have
+ * released it, and another file may use it now. */
 static bool is_pinned(const struct server_node *n)
 {
 	return n->pin && state_pin_is_used(n->pin) && pin_is_of(n->pin, &n->handle);
@@ -195,7 +197,7 @@ static bool has_reclaiming(const struct share_slot *o, bool in_grace)
 	return share_get(in_grace ? &o->n_in_grace : &o->n_reclaiming) > 0;
 }
 
-/* Returns whether mounts of any worker still have to reclaim their open files; in_grace: counts
+/* Returns whether mounts of any worker still have to reclaim their open files. in_grace: counts
  * only mounts in their grace period. */
 static bool are_reclaiming(const struct server_export *e, bool in_grace)
 {
@@ -209,16 +211,16 @@ static bool are_reclaiming(const struct server_export *e, bool in_grace)
 	return false;
 }
 
-/* Returns whether the file is open in another of our exports, which may contain the same
- * directory. */
+/* Returns whether a client has the file open in another export of this worker. Two exports may
+ * contain the same directory. */
 static bool is_open_in_other_export(const struct fuse_server *srv, uint64_t key)
 {
 	return srv->n_exports > 1 && share_has_open(srv->share.own, key);
 }
 
-/* Returns whether the file is, or may be, open at another worker. A restarting worker first
+/* Returns whether the file is or may be open at another worker. A worker that restarts first
  * publishes that its mounts are reclaiming, then its new incarnation, and then clears its counts of
- * open files. So if a worker's incarnation changes during this check, the file counts as open
+ * open files. So if the incarnation of a worker changes during this check, the file counts as open
  * there. */
 static bool may_be_open_elsewhere(const struct server_export *e, const struct fuse_handle *h,
 				  bool in_grace)
@@ -288,9 +290,9 @@ void server_pin_victim(struct server_export *e, const struct helper_result *r, i
 		pin_provisional(e, r, fd);
 }
 
-/* Pins the file if another worker has it open. Another worker may open the file after the check
- * before the unlink. If it counts the open file in time, this function sees the count. Otherwise
- * that worker finds later that the link count is 0. */
+/* Pins the file if another worker has it open. Another worker may have opened it after the check
+ * before the unlink. Either this function sees the other worker's count of open files, or the other
+ * worker sees after the open that the link count is 0. */
 void server_pin_unlinked(struct server_export *e, const struct helper_result *r, int fd)
 {
 	struct server_node *n = server_node_signed(e, r->handle, r->handle_len);
@@ -302,19 +304,19 @@ void server_pin_unlinked(struct server_export *e, const struct helper_result *r,
 		pin_provisional(e, r, fd);
 }
 
-/* Call when a new agent has adopted this worker: the descriptors that the old agent kept are lost,
- * unless the service manager or the descriptor holder has kept them. */
+/* Call when a new agent has adopted this worker. The descriptors that the old agent kept are lost,
+ * unless the service manager or the descriptor holder has kept copies. */
 void fuse_server_pin_again(struct fuse_server *srv)
 {
 	for (unsigned i = 0; i < srv->n_exports; i++) {
 		srv->exports[i].repin_next = 0;
-		/* Server_helper_repin() also measures the space of the pins again. */
+		/* server_helper_repin() counts the space of the pinned files again. */
 		srv->exports[i].pins_bytes = 0;
 		server_helper_repin(&srv->exports[i]);
 	}
 }
 
-/* Releases the pin of the record as it is now. Another worker may release it at the same time. */
+/* Releases the pin unless another worker changes its record at the same time. */
 static bool pin_drop(struct server_export *e, struct state_pin *rec)
 {
 	uint32_t word = __atomic_load_n(&rec->used, __ATOMIC_ACQUIRE);
@@ -330,9 +332,9 @@ static bool pin_drop(struct server_export *e, struct state_pin *rec)
 	return true;
 }
 
-/* Returns whether the counts that peers publish may lack mounts of the export. A mount is missing
- * if its worker no longer has the export, or has not appeared since this worker started, because
- * the shared memory may be new. */
+/* Returns whether mounts of the export may be missing in the counts that the other workers publish.
+ * A mount is missing if its worker no longer has the export, or has not appeared yet since this
+ * worker started with new shared memory. */
 static bool mounts_unclaimed(const struct server_export *e)
 {
 	const struct share *share = &e->server->share;
@@ -363,8 +365,8 @@ void server_unpin(struct server_node *n)
 	}
 	if (e->server->ending)
 		return;
-	/* Keep the pin if another client may have the file open, or may still have to reclaim it,
-	 * or if it cannot be released now. */
+	/* Keep the pin if another client may have the file open or may still reclaim it, or if the
+	 * agent accepts no message now. */
 	if (e->n_reclaiming > 0 || mounts_unclaimed(e) ||
 	    may_be_open_elsewhere(e, &n->handle, false) || !pin_drop(e, n->pin))
 		e->sweep_due = true;
@@ -383,7 +385,8 @@ static bool pin_is_needed(struct server_export *e, struct state_pin *rec, bool s
 	if (!settled && !rec->provisional)
 		return true;
 	if (n && n->n_open > 0) {
-		n->pin = rec; /* a client has opened the file again */
+		n->pin = rec; /* a client has opened the file again, so the node's last close
+				 releases the pin */
 		rec->provisional = false;
 		return true;
 	}

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pinned files: descriptors of unlinked open files, which the agent keeps (see server_pin.c). */
+/* Pinned files: unlinked files that clients have open, and of which the agent keeps descriptors
+ * (see server_pin.c). */
 #ifndef PLENUM_SERVER_PIN_H
 #define PLENUM_SERVER_PIN_H
 
 #include "dataplane/fuse/server/objects/server_types.h"
 
-/* Pins the node's file if it is open. Call it if the file has lost its last name, or may lose it.
- * fd: O_PATH. */
+/* Makes the agent pin the node's file if it is open. Call it when the file has lost its last name
+ * or may lose it. fd: O_PATH descriptor of the file. */
 void server_pin(struct server_node *n, int fd);
-/* Pins an object that is about to lose its last name. The pin is provisional if the object is not
- * known to be open. A client of another worker, or a client that has not reclaimed its files yet,
- * may then still have it open. */
+/* Pins an object that is about to lose its last name. If no client of this worker has it open, the
+ * pin is provisional, because a client of another worker, or a client that has not reclaimed its
+ * files yet, may still have it open. */
 void server_pin_victim(struct server_export *e, const struct helper_result *r, int fd);
-/* Asks the agent again to pin the file with this handle. fd: O_PATH. */
+/* Asks the agent again to pin the file with this handle. fd: O_PATH descriptor of the file. */
 void server_pin_again(struct server_export *e, const uint8_t *handle, uint32_t len, int fd);
 /* Returns whether mounts in their grace period may have files open. */
 bool server_pin_in_grace(const struct server_export *e);
@@ -24,7 +25,7 @@ void server_pins_sweep(struct server_export *e, uint64_t now_ns);
  * _is_open_elsewhere: returns whether they have the file with this handle open. */
 bool server_pin_any_open_elsewhere(const struct server_export *e);
 bool server_pin_is_open_elsewhere(const struct server_export *e, const uint8_t *handle, size_t len);
-/* Pins a file that has just lost its last name, if it is open at another worker. */
+/* Pins a file that has just lost its last name if another worker has it open. */
 void server_pin_unlinked(struct server_export *e, const struct helper_result *r, int fd);
 
 /* _is_unclaimed: returns whether no client has the pinned file open. server_pins_unclaimed: returns

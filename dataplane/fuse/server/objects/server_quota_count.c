@@ -11,8 +11,8 @@ int server_quota_init(struct fuse_server *srv)
 {
 	long max = sysconf(_SC_OPEN_MAX);
 
-	/* Leave the other descriptors for directories of exports, for caches, which shrink on
-	 * demand, and for the worker itself. */
+	/* Leave the other descriptors for exported directories, for the worker itself, and for
+	 * caches, which give descriptors back when necessary. */
 	srv->files_max = max < 4096 ? (uint32_t)MAX_OF(max / 2, 16)
 				    : (uint32_t)MIN_OF(max - max / 8 - 1024, INT32_MAX);
 	srv->users = calloc(USER_CHAINS, sizeof(srv->users[0]));

@@ -8,7 +8,7 @@
 
 int server_quota_init(struct fuse_server *srv);
 void server_quota_done(struct fuse_server *srv);
-/* Counts one more open file of this user of the mount. Returns the user's count, or NULL if memory
+/* Counts one more open file for this user of the mount. Returns the user's count, or NULL if memory
  * is short. */
 struct server_user *server_quota_take(struct server_mount *m, uint32_t uid);
 void server_quota_give(struct server_mount *m, struct server_user *u, bool closing);

@@ -25,8 +25,8 @@
 #include <sys/stat.h>
 
 struct server_pin_request {
-	uint32_t word; /* value of state_pin.used when the pin was requested; 0: no pin is
-			  requested */
+	uint32_t word; /* value of state_pin.used when this worker requested the pin; 0: it has not
+			  requested it */
 	uint64_t key;
 };
 
@@ -48,17 +48,18 @@ struct server_export {
 	struct state *state;
 	unsigned n_reclaiming;	/* number of mounts that still have to reclaim their files */
 	unsigned n_in_grace;	/* how many of those mounts are in their grace period */
-	bool sweep_due;		/* a sweep may release pins */
+	bool sweep_due;		/* the server must check whether pins can be released */
 	uint32_t n_provisional; /* number of provisional pins by this process */
-	struct server_pin_request *pin_requests; /* the pins that this process has requested, by the
-						    index of their record in the state */
+	struct server_pin_request *pin_requests; /* the pins that this process has requested; the
+						    index is that of the pin's record in the
+						    state */
 	uint32_t repin_next;	/* next record that server_helper_repin() handles */
 	uint32_t pins_measured; /* number of pins whose space is known or has been requested */
 	uint64_t pins_bytes;	/* bytes of the pinned files that no client has open */
 	uint64_t last_table_id; /* last number given to a handle of kind FUSE_HANDLE_TABLE */
 	uint32_t n_open;	/* files open at clients, without directories */
-	uint64_t name_hash;	/* hash of the export's name, by which peers know it */
-	uint64_t sweep_ns;	/* when to sweep the pins next */
+	uint64_t name_hash;	/* hash of the export's name; other workers find the export by it */
+	uint64_t sweep_ns;	/* when to check the pins next */
 };
 
 /* An object of an export, cached while it is in use or was recently. */
@@ -73,11 +74,13 @@ struct server_node {
 	uint32_t tick;	    /* fuse_server.tick at the last use */
 	uint32_t refs;	    /* number of open files and running requests */
 	uint32_t n_open;    /* open files of clients */
-	uint32_t held_mark; /* mark by which server_files_held() counts the node only once */
+	uint32_t held_mark; /* held_mark: value of `mark` of the last server_files_held() that
+			       counted this node */
 	int fd;		    /* O_PATH; -1: no descriptor now */
 	bool unlinked;	    /* the object was unlinked, so the node keeps its descriptor */
 	struct fuse_handle handle;
-	struct state_pin *pin; /* the record of the requested pin; NULL: no pin was requested */
+	struct state_pin *pin; /* the record of the pin that was requested for this node; NULL:
+				  none */
 };
 
 struct server_list { /* LRU list */
@@ -98,8 +101,8 @@ struct server_user { /* a user of a mount, with open files */
 	uint32_t uid; /* number of the user at the client */
 	uint32_t n_files;
 };
-/* The limit of open files that an open would exceed, see server_quota.h. SERVER_SHARE_ALL: the
- * worker has as many files open as it may have. */
+/* The limit that a further open file would exceed, see server_quota.h. SERVER_SHARE_ALL: the limit
+ * of the whole worker. */
 enum server_share {
 	SERVER_SHARE_NONE,
 	SERVER_SHARE_ALL,
@@ -135,39 +138,41 @@ struct server_file { /* an open file of a client */
 	bool released;	 /* the client has closed the file: close it when busy is 0 */
 	bool barred;	 /* a lock on the file was broken, so requests with the file fail */
 	bool nonblock;	 /* O_NONBLOCK is set, so reads can be batched */
-	bool ring_unfit; /* setting O_NONBLOCK failed, so reads of this file are not batched */
+	bool ring_unfit; /* O_NONBLOCK could not be set, so reads of this file are not batched */
 	uint64_t known;	 /* size of the file when it was last read */
 };
 #define SERVER_FILES_PER_CHUNK 128U
 
-struct server_closing { /* the files of a mount that are being closed, some of them in each poll */
+struct server_closing { /* files of a mount that are being closed, a limited number of them in each
+			   poll */
 	struct server_closing *next;
 	struct server_mount *mount;
 	struct server_file **chunks;
 	uint32_t n_chunks, at;
 };
 
-/* A client that is away for longer than this many seconds loses its removed files, and must open
- * its other files again. */
+/* If a client is away for longer than this many seconds, the server closes its open files. The
+ * client must open them again, and its removed files are lost. */
 #define SERVER_LEASE_S 90U
 /* A client that was not heard for this long loses its file locks. */
 #define SERVER_LOCK_LEASE_NS (30 * NSEC_PER_SEC)
 
 struct server_mount {
-	/* `next`: list of all mounts. `at`: the pointer in this list that points to this mount. */
+	/* `next`: next in the list of all mounts. `at`: the pointer in this list that points to
+	 * this mount. */
 	struct server_mount *next, **at;
 	struct server_mount *next_same; /* next mount in the hash chain for export and id */
 	struct list idle_node;		/* node in fuse_server.idle while the mount has no
 					   session */
 	struct list idle_files_node;	/* node in fuse_server.idle_files while the mount has no
-					   session but has files */
+					   session but has open files */
 	struct fuse_server *server;
 	struct server_export *export;
 	uint8_t id[16];
 	uint64_t last_seen_s; /* when the last session ended (CLOCK_BOOTTIME) */
 	uint64_t left_ns,
-		heard_ns; /* left_ns: the time of last_seen_s, by clock_now_ns(). heard_ns: when the
-			     last packet of that session arrived; 0: there was no session yet */
+		heard_ns; /* left_ns: the same time by clock_now_ns(). heard_ns: when the last
+			     packet of the last session arrived; 0: there was no session yet */
 	unsigned n_clients;
 	struct fuse_server_client *client; /* the client of the newest session; NULL: the newest
 					      session has ended */
@@ -175,8 +180,8 @@ struct server_mount {
 					      replies */
 	bool gone;			   /* the client has unmounted the mount, which is freed
 					      with its last reference */
-	bool mount_worker; /* the mount belongs to a mount worker; the mount that it helps
-			      reclaims the files too */
+	bool mount_worker; /* this is the mount of a mount worker, whose files are also open in the
+			      mount that it helps */
 	bool reclaiming;   /* the client must first reclaim its open files, for example because the
 			      mount was adopted */
 	bool in_grace;	   /* the mount is reclaiming its files, and its grace period has not
@@ -185,7 +190,7 @@ struct server_mount {
 	uint64_t served_by; /* number of the newest client (fuse_server_client.number); requests of
 			       older clients are refused */
 	uint32_t moving_to; /* worker that gets the mount when it is idle; 0: none */
-	uint64_t moving_ns; /* when the move began */
+	uint64_t moving_ns; /* when the move to another worker began */
 	uint64_t no_move_until_ns; /* the mount must not be moved before this time */
 
 	struct server_file **file_chunks;
@@ -195,36 +200,37 @@ struct server_mount {
 	uint32_t n_closing;
 	uint32_t n_open;     /* how many of the n_files are not directories */
 	unsigned n_closings; /* number of server_closing structures with files of the mount */
-	bool ended;	     /* the mount is in no list any more, and is freed with the last of its
-				files */
+	bool ended;	     /* the mount is in no list any more, and is freed after the last of its
+				files was closed */
 	uint32_t n_drops;    /* how often the server has closed the mount's files because its client
 				was away */
 	struct server_host *host;
-	char host_name[PLENUM_NAME_MAX]; /* name of the client's host, as the client gives it;
-					    "": the client has not connected to this process
-					    yet */
+	char host_name[PLENUM_NAME_MAX]; /* name that the client gives for its host; "": the client
+					    has not connected to this process */
 
 	unsigned journal; /* the mount's number in the export's journal */
 	uint64_t number;  /* hash of the mount's id; the same at every worker of the host */
-	struct lock_mount_ref locks; /* epoch 0: the server manages no locks of the mount */
+	struct lock_mount_ref locks; /* the mount's entry in the lock table; epoch 0: the server
+					does not manage the mount's locks */
 	uint64_t locks_seen_ns;	     /* when the mount's lease on its locks was last extended */
 	uint32_t lock_breaks;	     /* value of *ret_breaks of lock_mount_is_current() when
 					files were last barred */
 	unsigned n_breaking;
 	uint64_t breaking[LOCK_BREAKS_MAX]; /* locks that are being broken */
-	uint64_t barred_ns;		    /* when the files with the locks in `breaking` were
-					       barred */
-	/* The record by which the client can reclaim locks: whether it is on disk, or is not to be;
-	 * when the agent was asked for it first and last, 0: never. */
+	uint64_t barred_ns;		    /* when the server barred the files with the locks in
+					       `breaking` */
+	/* The record by which the client can reclaim its locks. lock_recorded: it is on disk, or
+	 * there is to be none. lock_asked_ns, lock_asked_last_ns: when the server asked the agent
+	 * for it first and last; 0: never. */
 	bool lock_recorded;
 	uint64_t lock_asked_ns, lock_asked_last_ns;
 	struct {
 		uint64_t unique, fh;
-	} opened[FUSE_PROTO_CALLS_MAX]; /* results of recent opens, for repeated requests */
+	} opened[FUSE_PROTO_CALLS_MAX]; /* results of recent opens, for opens that the client
+					   repeats */
 };
 
-/* A queue of the waiting requests of a client whose replies have sizes of one range, the oldest
- * first. */
+/* A client's waiting requests whose replies have sizes of the same range, in order of arrival. */
 struct server_waits {
 	struct server_wait *head, **tail;
 };
@@ -245,12 +251,11 @@ struct fuse_server_client {
 						 requests */
 	uint64_t number;	      /* number of the client; each accepted client gets a larger
 					 one */
-	unsigned peer;		      /* number of the client as a peer, for the limits of
-					 buffers */
+	unsigned peer;		      /* the client's number in the limits of buffers */
 	struct rudp_session *session; /* the client's session; NULL: the session has ended */
 	uint64_t since_ns;	      /* when the session was accepted */
 	struct port_rdma_peer *rdma;  /* queue pairs by leg; NULL: the client never requested any */
-	/* Until when the client's budget for creating queue pairs is used up. */
+	/* Time until which the client's budget for creating queue pairs is used up. */
 	uint64_t rdma_spent_ns;
 	struct fuse_rights rights;
 	bool init_done;
@@ -260,8 +265,8 @@ struct fuse_server_client {
 	bool gone;
 	bool failed;	   /* the first EIO of the session was logged */
 	uint32_t features; /* negotiated FUSE_PROTO_FEATURE_* */
-	/* The call that is answered when waiting lock requests have got their locks (NULL: none),
-	 * and its number. */
+	/* The call that the server answers when waiting lock requests have got their locks (NULL:
+	 * there is none), and the number of this call. */
 	struct rudp_call *lock_call;
 	uint64_t lock_unique;
 	struct {
@@ -269,7 +274,7 @@ struct fuse_server_client {
 	} by_rdma[LAUNCH_PORTS_MAX];
 };
 
-#define SERVER_LEASES_MAX 4 /* two objects, and the names in each */
+#define SERVER_LEASES_MAX 4 /* two objects and, for each of them, the names in it */
 
 /* A running request. It is stored in the headroom of the buffer for its reply. */
 struct server_req {
@@ -281,15 +286,15 @@ struct server_req {
 	struct rudp_call *call;	    /* the call to answer; NULL: the client no longer waits */
 	struct fuse_in_header *in;
 	size_t in_len;
-	size_t out_max; /* bytes of space for reply data after the header */
-	/* Journal record of a request that must not run twice; else NULL. */
+	size_t out_max; /* space in bytes for reply data behind the header */
+	/* Journal record of the request if it must not be executed twice; else NULL. */
 	struct journal_record *record;
-	uint64_t ticket; /* permits a helper to execute the request of `record`; 0: the request has
-			    run */
+	uint64_t ticket; /* allows a helper to execute the request of `record`; 0: the request was
+			    executed */
 	uint64_t unique;
 	uint32_t client_uid; /* the user at the client */
 	struct fuse_server_args args;
-	bool interrupted;      /* a lock request that waits: its program got a signal */
+	bool interrupted;      /* a lock request: the program that waits for it got a signal */
 	bool resent;	       /* the client reports that it may have sent the request before */
 	bool ids_mapped;       /* uid, gid and arguments are already mapped to ids of this host */
 	uint32_t helper_flags; /* flags for all helper calls of the request */
@@ -298,16 +303,17 @@ struct server_req {
 	struct helper_call *helper_call;
 	uint64_t helper_since_ns; /* when the helper call was submitted */
 	uint8_t helper_queue;	  /* enum helpers_queue */
-	bool helper_waits;	  /* the call waits for its host's turn, in server_fair.c */
+	bool helper_waits;	  /* the call waits until it is the turn of its host, see
+				     server_fair.c */
 	void (*then)(struct server_req *q, const struct helper_result *r, int fd);
 	struct server_node *pins[2];
 	uint8_t tries;
-	uint64_t lock_try_ns;	/* when to try a lock request again in a grace period */
-	bool freed_descriptors; /* after EMFILE, the server has closed cached descriptors and
-				   retried the request once */
-	bool errors_end;	/* an error of the call becomes the reply */
-	bool submitted; /* the call was submitted with the journal record, which the helper will
-			   close */
+	uint64_t lock_try_ns;	/* when to try this lock request again in a grace period */
+	bool freed_descriptors; /* after EMFILE, the server has closed cached descriptors and has
+				   retried the request */
+	bool errors_end;	/* the server replies with the error of the call, if it fails */
+	bool submitted; /* the call was submitted with the journal record, so a helper closes the
+			   record */
 	bool no_victim;
 	uint16_t name_at; /* offset of a name in the request's arguments */
 	void (*retry_op)(struct server_req *q);
@@ -315,20 +321,21 @@ struct server_req {
 	size_t temp_bytes;
 	size_t list_bytes; /* OPENDIR: length in bytes of the directory's whole listing, if the
 			      helper read it all while opening; 0: it did not */
-	struct { /* READDIR: what the helper has read, and how much of it is in the reply */
+	struct { /* READDIR: the entries that the helper has read, and how much of them is in the
+		    reply */
 		uint32_t count, pos, filled, handles_len;
 		uint16_t n_handles;
 		bool is_last;
 	} listing;
-	void (*step)(struct server_req *q); /* the next step of a request that waits in
+	void (*step)(struct server_req *q); /* the next step of a long request, see
 					       server_steps.c */
 	/* Next in the queue of retries, in the queue of waiting replies, or in the batch of reads.
 	 */
 	struct server_req *retry;
 	/* Leases on the objects that the request changes. */
 	struct server_lease *leases[SERVER_LEASES_MAX];
-	bool untracked;		 /* the request changes an object for which the lease table had no
-				    free entry */
+	bool untracked;		 /* the lease table had no free entry for one of the objects that
+				    the request changes */
 	uint64_t changes_before; /* value of this worker's share_slot.n_changes when the request
 				    began */
 	uint64_t begun_ns;	 /* when the request began; 0: there are no other workers */
@@ -336,8 +343,8 @@ struct server_req {
 	/* Members for an RDMA transfer of the request's data. */
 	struct port_rdma_op bulk;
 	uint8_t bulk_leg;
-	bool bulk_stale; /* a newer session has repeated the request, so the server must not write
-			    to the client's memory any more */
+	bool bulk_stale; /* the client has repeated the request in a newer session, so the server
+			    must not write to its memory any more */
 
 	/* Members for requests that io_uring executes. */
 	void (*done)(struct server_req *q, int res);
@@ -346,8 +353,8 @@ struct server_req {
 	uint64_t offset;
 	uint32_t want, got;
 	int op, op_flags;
-	bool ring_unfit;	/* io_uring could not execute the operation, so a system call
-				   must */
+	bool ring_unfit;	/* io_uring could not execute the operation, so make a system call
+				   instead */
 	uint32_t turn;		/* value of fuse_server.ring_turn when the request was submitted */
 	uint64_t ring_since_ns; /* when the request was submitted to io_uring; 0: the request is
 				   not submitted */
@@ -355,14 +362,15 @@ struct server_req {
 _Static_assert(sizeof(struct server_req) + sizeof(struct fuse_out_header) <= BUF_HEADROOM_BYTES,
 	       "a request and its reply header fit into the headroom");
 
-/* A request that waits for its host's turn or for a reply buffer, or a WRITE whose data cannot be
- * fetched yet. It is stored in the headroom of the buffer that holds the request. */
+/* A request that has not started: it waits until it is its host's turn, for a reply buffer, or, if
+ * it is a WRITE, until its data can be fetched. It is stored in the headroom of the buffer that
+ * holds the request. */
 struct server_wait {
 	struct server_wait *next;
 	struct fuse_server_client *client;
 	struct rudp_call *call;
 	size_t len, reply_bytes;
-	uint64_t number; /* number of the waiting request, in the order of arrival */
+	uint64_t number; /* number of the waiting request; a later request has a larger number */
 	uint64_t arrived_ns;
 };
 
@@ -399,32 +407,32 @@ struct server_ping {
 	uint64_t begun_ns, pause_until_ns; /* pause_until_ns: no test begins before this time */
 };
 
-/* An RDMA test with one client on one leg that an operator at this server has ordered. The client
- * gets the order when it next checks its queue pairs. It then requests several short tests, whose
+/* An RDMA test, with one client on one leg, that an operator at this server has ordered. The client
+ * gets the order when it next checks its queue pairs, and then requests several short tests. Their
  * results are added up here. */
 struct server_ping_order {
 	struct launch_ping run;		   /* id 0: none */
 	struct fuse_server_client *client; /* the client that runs the test; NULL: the client's
 					      session has ended */
 	unsigned leg;
-	bool over; /* the test has ended; the result is in `run` and was not fetched yet */
+	bool over; /* the test has ended, and the caller has not fetched the result in `run` yet */
 	uint64_t until_ns;
 	uint32_t each_ns[LAUNCH_PING_COUNT_MAX];
 };
 
 /* One queue of an export's I/O helpers, see server_fair.c. */
 struct server_fair {
-	struct list waiting;		  /* hosts whose calls wait for their turn, as nodes of
-					     struct server_source_queue */
+	struct list waiting;		  /* hosts with waiting calls, as nodes of struct
+					     server_source_queue */
 	const struct server_source *last; /* host of the latest call; NULL: none */
-	uint64_t several_ns; /* when a call last came from another host than the call before */
+	uint64_t several_ns; /* when a call last came from another host than the call before it */
 	uint64_t spent_ns; /* server_source_queue.spent_ns of the host that was served last; a host
-			      that begins to wait starts with this value */
+			      that begins to wait starts with at least this value */
 };
 
 struct fuse_server {
 	uint64_t now_ns; /* time of the latest poll */
-	/* By export and queue. The last entry of an export is for all queues of the export
+	/* Index: export and queue. The last entry of an export stands for all queues of the export
 	 * together. */
 	struct server_fair fair[LAUNCH_EXPORTS_MAX][HELPERS_QUEUE_MAX + 1];
 	struct launch_stats *stats;
@@ -438,22 +446,23 @@ struct fuse_server {
 	unsigned n_mounts;
 	struct lock_table *locks;
 	uint64_t locks_ns; /* when server_locks_tick() last ran */
-	/* Asks the agent to write (keep) or to remove the record of a mount on disk; NULL: this
-	 * worker has no agent. */
+	/* Asks the agent to write or to remove the record of a mount on disk, see
+	 * fuse_server_lock_records(); NULL: this worker has no agent. */
 	void (*lock_record)(void *user, const struct launch_msg *m);
 	void *lock_record_user;
-	bool locks_reclaimed;	 /* a grace period was reported, and has not ended since */
-	bool locks_grace;	 /* lock_mounts_grace() must be called, because this worker has
-				    started */
+	bool locks_reclaimed;	 /* the server has logged a grace period that has not ended yet */
+	bool locks_grace;	 /* this worker has started and must still call
+				    lock_mounts_grace() */
 	struct reason locks_why; /* why lock requests fail; not set while they succeed */
-	uint64_t lock_grants;	 /* value of lock_grants() when clients were last answered */
+	uint64_t lock_grants;	 /* value of lock_grants() when clients were last informed of
+				    granted locks */
 	unsigned n_lock_waits;	 /* number of clients with a lock_call */
 	struct server_mount **mounts_by_id; /* hash chains */
-	/* idle: mounts without a session; the mount that has been away for longest is first.
-	 * idle_files: the idle mounts that have open files. */
+	/* idle: mounts without a session; the first has been away for longest. idle_files: those of
+	 * them that have open files. */
 	struct list idle, idle_files;
 	unsigned n_live;      /* number of sessions, at most LAUNCH_SESSIONS_MAX */
-	unsigned n_finishing; /* number of further sessions, which only finish the requests of mount
+	unsigned n_finishing; /* number of further sessions that only finish the requests of mount
 				 workers */
 	unsigned n_moving;    /* number of mounts that are being moved */
 	uint64_t moving_ns;   /* when the moving mounts were last checked */
@@ -461,8 +470,8 @@ struct fuse_server {
 	bool ending;	      /* the server is shutting down; pins and open files stay for the
 				 successor */
 	uint64_t incarnation;
-	uint64_t table_key[2]; /* signs handles of FUSE_HANDLE_TABLE, which are valid only in this
-				  process */
+	uint64_t table_key[2]; /* key of the signatures of FUSE_HANDLE_TABLE handles, which are
+				  valid only in this process */
 	struct buf_pool requests, answers;
 	struct rudp *rudp;
 	struct list sources;	  /* all client hosts, see server_source.h */
@@ -477,14 +486,15 @@ struct fuse_server {
 	 * their turns; see server_fair.c. */
 	struct list call_waits[LAUNCH_EXPORTS_MAX];
 	unsigned n_call_waits; /* number of requests in call_waits */
-	uint64_t n_turns;      /* number of turns of the worker so far */
-	int work_begun; /* units of work (server_wait.c) that were begun at once since the last poll
-			 */
+	uint64_t n_turns;      /* number of turns of the worker since the start */
+	int work_begun; /* number of work units (server_wait.c) that were started without waiting
+			   since the last poll */
 	unsigned n_wait;
 	uint64_t n_waited;	/* number of requests since the start that had to wait */
-	uint64_t short_ns;	/* when almost no reply buffer was free for any host; 0: never */
+	uint64_t short_ns;	/* when only few reply buffers were free for all hosts together; 0:
+				   never */
 	bool wait_due;		/* waiting requests may be able to start now */
-	uint64_t wait_again_ns; /* when to try again to start waiting requests, unless wait_due is
+	uint64_t wait_again_ns; /* when to try again to start waiting requests if wait_due is not
 				   set */
 	struct port_rdma *rdma; /* the RDMA devices; NULL: RDMA is not used, or the buffers
 				   could not be registered */
@@ -513,10 +523,10 @@ struct fuse_server {
 	uint32_t refused_uid;
 	enum server_share refused_share; /* the limit that the refused open would have exceeded */
 	char refused_host[PLENUM_NAME_MAX];
-	struct reason short_of; /* why open files run out; not set while there are enough */
-	struct reason hung;	/* which export's file system hangs; not set if all answer */
-	struct reason held;	/* which absent clients keep space of removed files; not set if
-				   there are none */
+	struct reason short_of; /* why clients cannot open further files; not set while they can */
+	struct reason hung;	/* the export whose file system hangs; not set if none does */
+	struct reason held;	/* removed files that still use space, because absent clients had
+				   them open; not set if there are none */
 	uint64_t held_ns;	/* when to check `held` next */
 	uint32_t held_mark;
 	struct fuse_server_client *clients; /* list */
@@ -524,12 +534,12 @@ struct fuse_server {
 
 	struct io_uring ring;
 	bool ring_ok;
-	unsigned n_ring;   /* number of operations that were submitted or queued, and whose result
-			      was not read yet */
+	unsigned n_ring;   /* number of operations that were queued or submitted and have not
+			      completed */
 	unsigned n_queued; /* number of operations that are queued but not submitted yet */
 	uint32_t ring_turn;
-	/* Small reads from memory that arrived in this turn. A single read is made by a system
-	 * call; several reads are submitted to io_uring as a batch. */
+	/* Small reads from memory that arrived in this turn. A single read is executed by a system
+	 * call; several reads are submitted to io_uring together. */
 	struct server_req *reads, **reads_tail;
 
 	struct fs_helper *helpers;
@@ -537,15 +547,15 @@ struct fuse_server {
 	bool helpers_ended;
 	int root_error; /* result of server_root_init() */
 	struct share share;
-	struct fuse_server_asked asked; /* what the last client asked for; valid if has_asked is
-					   set */
+	struct fuse_server_asked asked; /* the mount for which the last client asked; valid if
+					   has_asked is set */
 	bool has_asked;
 	char elsewhere[IP_ADDR_STR_MAX + 8];  /* address of the worker to which a client was last
 						 redirected */
 	uint64_t predecessor_leases_until_ns; /* until when leases of a predecessor may be valid */
 	uint64_t predecessor_mount;	      /* number of the only mount that may have leases of a
-						 predecessor; 0: several mounts may have some */
-	uint64_t boot;			      /* identifies the boot of the host */
+						 predecessor; 0: several mounts may have leases */
+	uint64_t boot;			      /* number that identifies this boot of the host */
 	struct server_req *retry_head,
 		**retry_tail; /* requests that wait for a free record or a lease */
 
@@ -555,7 +565,7 @@ struct fuse_server {
 						     descriptor and are not referenced */
 	struct server_list table_nodes;		  /* nodes with FUSE_HANDLE_TABLE that are not
 						     referenced */
-	struct server_list unlinked_nodes; /* unlinked directories, pipes and similar objects, which
+	struct server_list unlinked_nodes; /* unlinked directories, pipes and similar objects that
 					      clients may still use */
 	uint32_t n_open_max, n_table_max;
 	uint32_t tick; /* seconds since the start */
@@ -564,8 +574,8 @@ struct fuse_server {
 	uint64_t trimmed_ns;
 	uint32_t permitted[2]; /* the thread's permitted capabilities */
 	struct fuse_ids ids;   /* the thread's current identity */
-	bool caps_valid;       /* the effective capabilities fit `ids` */
-	bool caps_of_writer;   /* the effective capabilities are those for a user's write */
+	bool caps_valid;       /* the thread's effective capabilities are those for `ids` */
+	bool caps_of_writer;   /* they are the capabilities for writing as a client's user */
 	struct server_ping ping;
 	struct server_ping_order order;
 };
@@ -594,8 +604,8 @@ static inline const void *server_req_arg(const struct server_req *q)
 {
 	return q->in + 1;
 }
-/* Returns the name that follows arg_bytes of arguments, or the first of two names. The name has
- * been validated. */
+/* Returns the name (the first one, if there are two) that follows arg_bytes of arguments.
+ * server_check.c has checked it. */
 static inline const char *server_req_name(const struct server_req *q, size_t arg_bytes)
 {
 	return (const char *)(q->in + 1) + arg_bytes;

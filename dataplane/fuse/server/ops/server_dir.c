@@ -40,8 +40,8 @@ static void entry_fill(struct server_req *q, const struct helper_dirent *de, con
 				       .attr = {.ino = de->ino, .mode = DTTOIF(de->type)}};
 	if (de->has_attr)
 		server_rights_attr(q, &de->attr, &out->attr);
-	/* Return only the name of an object without a file handle; the client then looks the name
-	 * up. */
+	/* Return only the name of an object without a file handle. The client looks the name up
+	 * when it needs the object. */
 	if (de->handle_len == 0)
 		return;
 	out->nodeid = FUSE_ROOT_ID;
@@ -83,7 +83,7 @@ static bool dir_add(struct server_req *q, const struct helper_dirent *de, bool p
 }
 
 /* Converts up to `most` of the entries that the helper has read, as far as they fit. Returns true
- * if no further entry can follow. */
+ * if the reply is complete. */
 static bool dir_fill(struct server_req *q, size_t count, bool plus, unsigned most,
 		     struct dir_answer *a)
 {
@@ -160,8 +160,8 @@ void server_dir_list_ask(struct server_req *q, struct helper_call *call)
 {
 	q->temp_bytes = MIN_OF(2 * list_wanted(q), DIR_BYTES_MAX) * 2;
 	q->temp = q->temp ? q->temp : buf_pool_get(&q->client->server->answers, q->temp_bytes);
-	if (!q->temp) /* no buffer is free: open without a listing, because the client can send
-			 READDIR */
+	if (!q->temp) /* no buffer is free: open the directory without a listing, because the client
+			 can still send READDIR */
 		return;
 	call->data = q->temp;
 	call->data_size = q->temp_bytes / 2;
@@ -188,8 +188,8 @@ void server_dir_reply_open(struct server_req *q, const struct server_node *n, ui
 
 /* ------------------------------------------------------------------ reading */
 
-/* Makes a helper read entries into the first half of a buffer. In the second half, the handles for
- * the reply are collected later. */
+/* Makes a helper read entries into the first half of a buffer. The handles for the reply are later
+ * collected in the second half. */
 static void dir_read(struct server_req *q, enum helper_op op)
 {
 	const struct fuse_read_in *in = server_req_arg(q);
@@ -201,8 +201,8 @@ static void dir_read(struct server_req *q, enum helper_op op)
 		server_reply_err(q, EBADF);
 		return;
 	}
-	/* Get the call before the buffer: each host has a limited share of calls, and so gets no
-	 * more buffers than calls. */
+	/* Get the call before the buffer. The number of calls of each host is limited, so the
+	 * number of its buffers is limited too. */
 	call = server_helper_call(q, op, 0);
 	if (!call)
 		return;

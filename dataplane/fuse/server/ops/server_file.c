@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Open files and their data: open, create, release, read, write, sync, allocate, seek and copy.
- * io_uring reads from disks. This thread reads from memory, and makes calls that never block. The
- * I/O helpers make all other calls.
+ * io_uring reads from disks; this thread reads from memory, and makes system calls that never
+ * block; the I/O helpers make all other calls.
  */
 #include "dataplane/fuse/server/objects/server_background.h"
 #include "dataplane/fuse/server/objects/server_locks.h"
@@ -21,16 +21,17 @@
 #include <string.h>
 #include <sys/uio.h>
 
-/* The client's open flags that the server uses. O_APPEND is not among them, because each write says
- * whether it appends, nor is O_DIRECT, which concerns only the program and its kernel. */
+/* The open flags of the client that the server uses. O_APPEND is not among them, because each WRITE
+ * has its own flag for that. O_DIRECT is not among them, because it only concerns the program and
+ * its kernel. */
 #define FILE_FLAGS_KEPT (O_ACCMODE | O_SYNC | O_DSYNC)
-/* Two changes of a file within this time may leave the same timestamps. */
+/* Two changes of a file within this time may leave equal timestamps. */
 #define FILE_TICK_NS (20 * NSEC_PER_MSEC)
 
 /* ------------------------------------------------------------------ opening */
 
-/* Returns whether every later change of the file will show in these attributes. The client decides
- * by them whether to keep its cached pages. */
+/* Returns whether every later change of the file will change these attributes. By them, the client
+ * decides whether to keep its cached pages. */
 static bool file_is_settled(const struct fuse_attr *attr)
 {
 	struct timespec now;
@@ -57,7 +58,7 @@ static void open_reply(struct server_req *q, struct server_node *n, const struct
 
 /* Returns whether another worker has unlinked the file after the helper opened it. The other worker
  * checks for open files after its unlink; this worker first counts the open file and then checks
- * the link count. So at least one of the two workers notices that an open file was unlinked. */
+ * the link count. So at least one of the two workers notices that the unlinked file is open. */
 static bool removed_by_peer(const struct server_req *q, int fd)
 {
 	struct share *share = &q->client->server->share;
@@ -108,7 +109,7 @@ static void open_then(struct server_req *q, const struct helper_result *r, int f
 {
 	struct helper_result of = *r;
 
-	/* Return no handle: the client continues to use the handle that it has sent. */
+	/* The client continues to use the handle that it has sent, so return none. */
 	of.handle_len = 0;
 	if (q->args.handles[0].bytes[0] == FUSE_HANDLE_FILE) {
 		of.handle_len = q->args.handles[0].len;
@@ -166,8 +167,8 @@ static bool open_here(struct server_req *q, int flags)
 		return false;
 	if (fstatat(n->fd, "", &st, AT_EMPTY_PATH) < 0 || st.st_nlink == 0)
 		return false;
-	/* Open without O_NONBLOCK: with it, io_uring would fail reads that must wait, and the open
-	 * would fail instead of waiting for the holder of a kernel lease (fcntl(2)). */
+	/* Open without O_NONBLOCK. With it, io_uring would fail reads that must wait, and open(2)
+	 * would fail if another process has a lease of fcntl(2) on the file. */
 	fd = open(server_fd_path(n->fd, path), flags | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
@@ -191,8 +192,8 @@ static void create_then(struct server_req *q, const struct helper_result *r, int
 	char path[SERVER_FD_PATH_MAX];
 	int own = -1;
 
-	if (r->handle_len == 0) /* the file system has no file handles, so the file can be reached
-				   only by a descriptor */
+	if (r->handle_len == 0) /* without file handles, a file can be reached only by a descriptor,
+				   so keep this one */
 		own = open(server_fd_path(fd, path), O_PATH | O_CLOEXEC);
 	opened(q, server_node_of(q->mount->export, r, own), fd, &r->attr,
 	       r->flags & HELPER_RESULT_NO_XATTRS);
@@ -231,9 +232,9 @@ void server_open_reply(struct server_req *q, struct server_file *f)
 }
 
 /*
- * Handles a repeated CREATE whose file another client has removed since. If the reply were an
- * error, the client's kernel would create another file. So the server opens an unlinked file in its
- * place. Only this client could notice the difference.
+ * Handles a repeated CREATE whose file another client has removed since. After an error, the
+ * client's kernel would create another file. So the server opens a new unlinked file instead. The
+ * difference is visible only to this client.
  */
 static void replay_unlinked(struct server_req *q)
 {
@@ -270,8 +271,8 @@ static void replay_then(struct server_req *q, const struct helper_result *r, int
 	create_then(q, &of, fd);
 }
 
-/* Handles a repeated open whose file is not open here: opens the file without repeating any other
- * change. */
+/* Handles a repeated open whose file is not open at this worker: opens the file without repeating
+ * any other change. */
 void server_open_replay(struct server_req *q, const struct helper_result *r)
 {
 	const struct fuse_create_in *in = server_req_arg(q);
@@ -346,8 +347,8 @@ static void read_end(struct server_req *q, int err)
 		server_rdma_reply(q, q->got);
 }
 
-/* Reads more data if it is in memory. Returns -EAGAIN if the data is not in memory, or if such
- * reads are unsupported; io_uring must then wait for the data. */
+/* Reads more data if it is in memory. Returns -EAGAIN if it is not, or if such reads are
+ * unsupported: io_uring must then read the data. */
 static int read_more(struct server_req *q, size_t most)
 {
 	int flags = q->mount->export->in_memory ? 0 : RWF_NOWAIT;
@@ -407,7 +408,7 @@ void server_op_read(struct server_req *q)
 }
 
 /* Ends a write. If a direct write was short, the reply is the error that ended the write, such as a
- * full disk or a quota. For a short reply the client's kernel would report EIO. */
+ * full disk or a quota. The client's kernel would turn a short reply into EIO. */
 static void write_end(struct server_req *q, int err, const struct fuse_attr *attr)
 {
 	const struct fuse_write_in *in = server_req_arg(q);
@@ -419,8 +420,7 @@ static void write_end(struct server_req *q, int err, const struct fuse_attr *att
 		server_reply_write(q, q->got, attr);
 }
 
-/* Ends a write that this thread has made. The file is in memory, so fstat() does not wait for a
- * disk. */
+/* Ends a write that this thread has executed. The file is in memory, so fstat() does not block. */
 static void write_end_here(struct server_req *q, int err)
 {
 	struct fuse_attr attr;
@@ -448,8 +448,8 @@ static void written_then(struct server_req *q, const struct helper_result *r, in
 	server_reply_write(q, (uint32_t)r->count, &r->attr);
 }
 
-/* Makes a helper append with one system call. io_uring would split the write at a page boundary,
- * and another client's data could get in between. */
+/* Makes a helper append with a single system call. io_uring would split the write at a page
+ * boundary, and data of another client could come in between. */
 static void append(struct server_req *q, struct server_file *f)
 {
 	const struct fuse_write_in *in = server_req_arg(q);
@@ -471,8 +471,8 @@ static void write_then(struct server_req *q, const struct helper_result *r, int 
 	write_end(q, -r->error, r->flags & HELPER_RESULT_ATTR ? &r->attr : NULL);
 }
 
-/* Makes a helper write. io_uring would give blocking writes to a few kernel threads, one write at a
- * time for each file. All exports would share these threads, so one disk that hangs could block all
+/* Makes a helper write. io_uring would execute blocking writes in a few kernel threads that all
+ * exports share, one write at a time for each file, so one disk that hangs could block all
  * exports. */
 static void write_by_helper(struct server_req *q, struct server_file *f)
 {
@@ -542,8 +542,8 @@ void server_op_write(struct server_req *q)
 
 	if (r < 0) {
 		server_reply_err(q, -r);
-	} else if (fuse_server_check_is_non_idempotent(q->in)) { /* an append, at the current end of
-								    the file */
+	} else if (fuse_server_check_is_non_idempotent(q->in)) { /* this write appends at the
+								    current end of the file */
 		append(q, f);
 	} else if (!q->mount->export->in_memory) {
 		write_by_helper(q, f);
@@ -625,7 +625,7 @@ void server_op_fallocate(struct server_req *q)
 	const struct fuse_fallocate_in *in = server_req_arg(q);
 	struct helper_call *call;
 
-	/* Refuse other modes, which would move the data that follows the range. */
+	/* Refuse other modes, because they move the data behind the range. */
 	if (in->mode &
 	    ~(uint32_t)(FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE)) {
 		server_reply_err(q, EOPNOTSUPP);

@@ -11,13 +11,13 @@
 #include "dataplane/fuse/server/request/server_reply.h"
 #include "dataplane/fuse/server/request/server_request.h"
 
-/* How long a lock request is retried while another process does not free the lock table. */
+/* How long a lock request is retried while another process keeps the lock table reserved. */
 #define RETRY_NS (5 * NSEC_PER_SEC)
-/* How often a request is tried in a grace period. */
+/* Interval at which a request is tried again in a grace period. */
 #define GRACE_RETRY_NS (20 * NSEC_PER_MSEC)
 
-/* Makes a request to the lock table from the client's request. If the client's request is invalid,
- * sends a reply with an error and returns the error. */
+/* Converts the client's request into a request to the lock table. If the client's request is
+ * invalid, replies with an error and returns the error. */
 static int lock_begin(struct server_req *q, struct lock_request *ret)
 {
 	const struct fuse_lk_in *in = server_req_arg(q);
@@ -50,9 +50,9 @@ static int lock_begin(struct server_req *q, struct lock_request *ret)
 
 /*
  * Replies with the result of the lock table. If the mount's lease has expired, ends the session,
- * because the client must learn that before it sends another request. If another process does not
- * free the table, retries the request. Retries a request that frees a lock until it succeeds,
- * because the lock would otherwise remain; other requests fail after RETRY_NS.
+ * because the client must learn that before it sends another request. If another process keeps the
+ * table reserved, retries the request: for RETRY_NS or, if the request frees a lock, until it
+ * succeeds, because the lock would otherwise remain.
  */
 static void lock_end(struct server_req *q, int r, bool frees, bool unlocked)
 {
@@ -72,9 +72,9 @@ static void lock_end(struct server_req *q, int r, bool frees, bool unlocked)
 		server_reply_lock(q, unlocked);
 }
 
-/* Tries a request again that the table has not granted: after a pause, and for RETRY_NS at most, so
- * that waiting requests do not take up the mount's slots. Then it fails with `error`. Ends it if
- * its program got a signal. */
+/* Tries the request again after a pause, because the table cannot grant it now. Retries for
+ * RETRY_NS at most, so that waiting requests do not occupy all slots of the mount; the request then
+ * fails with `error`. A request whose program got a signal fails at once. */
 static void retry(struct server_req *q, int error)
 {
 	const uint64_t now_ns = q->client->server->now_ns;
@@ -100,8 +100,8 @@ static void set(struct server_req *q, const struct lock_request *ask)
 		return;
 	}
 	if (!q->call) {
-		/* The session has ended: the client has sent the request again, and its program may
-		 * have freed the lock since. */
+		/* The session has ended. The client has sent the request again in another session,
+		 * and its program may have freed the lock since. */
 		server_reply_err(q, EIO);
 		return;
 	}
@@ -115,7 +115,8 @@ static void set(struct server_req *q, const struct lock_request *ask)
 	}
 	r = lock_set(t, m, ask, q->in->opcode == FUSE_SETLKW);
 	if (r == -EALREADY)
-		retry(q, -EAGAIN); /* the lock may belong to a client that is not back yet */
+		retry(q, -EAGAIN); /* the lock may belong to a client that has not reconnected
+				      yet */
 	else
 		lock_end(q, r, false, false);
 }
@@ -156,7 +157,8 @@ void server_op_getlk(struct server_req *q)
 
 	if (lock_begin(q, &ask) < 0)
 		return;
-	if (lock_in_grace(q->client->server->locks)) { /* the holder may not be back yet */
+	if (lock_in_grace(q->client->server->locks)) { /* the holder of the lock may not have
+							  reclaimed it yet */
 		retry(q, -ENOLCK);
 		return;
 	}

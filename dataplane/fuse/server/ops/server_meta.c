@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/vfs.h>
 
-#define EXPECT_TRIES_MAX 16 /* limit for tries while other clients keep changing the name */
+#define EXPECT_TRIES_MAX 16 /* limit of tries while other clients keep changing the name */
 
 static void done_then(struct server_req *q, const struct helper_result *r, int fd)
 {
@@ -24,8 +24,8 @@ static void entry_then(struct server_req *q, const struct helper_result *r, int 
 {
 	struct server_entry e = {.attr = r->attr, .no_xattrs = r->flags & HELPER_RESULT_NO_XATTRS};
 
-	/* The object was created, but a local user has removed it before it could be opened, so it
-	 * has only a handle that is always stale. */
+	/* A local user of this host has removed the new object before the helper could open it. So
+	 * the reply has only a handle, which is always stale. */
 	if (r->handle_len > 0 && r->handle[0] != FUSE_HANDLE_FILE) {
 		cleanup_close(&fd);
 		server_reply_err(q, ESTALE);
@@ -48,8 +48,8 @@ static void entry_lookup(struct server_req *q, const char *name)
 	server_helper_submit(q, call, HELPERS_QUICK, false, entry_then);
 }
 
-/* Handles the result of a call that has created an object. If the object has no file handle, looks
- * it up to get a descriptor of it. */
+/* Handles the result of a call that has created an object. An object without a file handle is then
+ * looked up, because the server needs its descriptor. */
 static void made_then(struct server_req *q, const struct helper_result *r, int fd)
 {
 	if (r->handle_len > 0) {
@@ -147,7 +147,7 @@ void server_op_link(struct server_req *q)
 /* ------------------------------------------------------------------ removing names */
 
 /* Ends a removal. A helper closes the descriptor of the removed object, because closing the last
- * descriptor takes longer the larger the file is. */
+ * descriptor of a large file takes long. */
 static void removed_then(struct server_req *q, const struct helper_result *r, int fd)
 {
 	struct server_export *e = q->mount->export;
@@ -184,10 +184,10 @@ static void names_fill(const struct server_req *q, struct helper_call *call)
 		strcpy(call->name2, name + strlen(name) + 1);
 }
 
-/* Submits a removal or rename. victim: the object that may lose its name; if the name now belongs
- * to another object, the helper changes nothing and the request is tried again. The caller has
- * pinned the victim if a client has it open and the victim may lose its last name. NULL: no pin is
- * necessary, so the helper need not compare the object. */
+/* Submits a removal or rename. victim: the object that may lose its name. The caller has pinned it
+ * if this may be its last name and a client has it open. If the name belongs to another object by
+ * now, the helper changes nothing, and the request is tried again. NULL: no pin is necessary, so
+ * the name may belong to any object. */
 static void remove_submit(struct server_req *q, const struct helper_result *victim)
 {
 	const struct fuse_rename2_in *in = server_req_arg(q);
@@ -224,9 +224,8 @@ static void victim_then(struct server_req *q, const struct helper_result *r, int
 		server_pin_victim(q->mount->export, r, fd);
 	cleanup_close(&fd);
 	if (r->error == 0 && r->handle_len == 0)
-		remove_submit(q, NULL); /* no pin is needed on a file system without file
-					   handles, because a removed file cannot be used after
-					   this process anyway */
+		remove_submit(q, NULL); /* without file handles, clients can use a removed file only
+					   as long as this process lives, so no pin is needed */
 	else
 		remove_submit(q, r->error < 0 ? &nothing : r);
 }
@@ -285,13 +284,13 @@ void server_op_readlink(struct server_req *q)
 
 static void attr_then(struct server_req *q, const struct helper_result *r, int fd)
 {
-	if (fd >= 0) /* cache the descriptor for the next request */
+	if (fd >= 0) /* keep the descriptor in the node, for the next request */
 		(void)server_node_of(q->mount->export, r, fd);
 	server_reply_attr(q, &r->attr, r->flags & HELPER_RESULT_NO_XATTRS);
 }
 
-/* Needs no helper if the node has a descriptor. For an open file, uses the descriptor of the open
- * file, because the file may have no name any more. */
+/* Answers without a helper if the node has a descriptor. For an open file, uses the descriptor of
+ * the open file, because the file may have been unlinked. */
 void server_op_getattr(struct server_req *q)
 {
 	const struct fuse_getattr_in *in = server_req_arg(q);

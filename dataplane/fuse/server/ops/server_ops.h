@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The operations on names, attributes, files, directories and extended attributes. Each sends one
- * reply, now or later. server_req.c calls them by the request's opcode. They do not depend on how
- * clients' messages are received.
+ * The operations on names, attributes, files, directories and extended attributes. Each operation
+ * sends one reply, at once or later. server_req.c selects the operation by the request's opcode.
+ * The operations do not depend on how the server receives messages.
  */
 #ifndef PLENUM_FUSE_SERVER_OPS_H
 #define PLENUM_FUSE_SERVER_OPS_H
@@ -49,8 +49,8 @@ void server_open_reply(struct server_req *q, struct server_file *f);
 
 /* Shared by the files of this folder. */
 
-/* Returns whether the request is an OPENDIR that asks for the complete listing in its reply if the
- * listing is short. */
+/* Returns whether the request is an OPENDIR that asks for the complete listing in its reply, if the
+ * directory is small enough. */
 bool server_dir_lists(const struct server_req *q);
 void server_dir_list_ask(struct server_req *q, struct helper_call *call);
 void server_dir_reply_open(struct server_req *q, const struct server_node *n, uint64_t fh);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests on extended attributes. To read an attribute, a client sends two requests: the first
- * asks for the size, the second for the value.
+ * Requests on extended attributes. To read an attribute, a client's kernel sends two requests: one
+ * for its size, one for its value.
  */
 #include "dataplane/fuse/server/ops/server_ops.h"
 #include "dataplane/fuse/server/request/server_helper.h"
@@ -58,7 +58,7 @@ static void done_then(struct server_req *q, const struct helper_result *r, int f
 	server_reply_err(q, 0);
 }
 
-/* Returns whether the client may not change the attribute; if so, sends an error. */
+/* Returns whether the client must not change the attribute. If so, replies with an error. */
 static bool xattr_is_refused(struct server_req *q, const char *name)
 {
 	if (PLENUM_LIKELY(fuse_rights_may_set(name)))

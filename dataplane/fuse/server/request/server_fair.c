@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Shares the I/O helpers of an export among client hosts, so that one host that lists huge folders
- * without pause does not delay the others. The helpers take calls in the order in which they were
- * submitted. While several hosts use a queue, each host may occupy all but one of the queue's
- * helpers; the host's further calls wait here. The next call to submit comes from the host that has
- * used the helpers for the least time. A host that is alone may occupy all helpers.
+ * without pause does not delay the others. The helpers take calls from a queue in the order of
+ * submission. While several hosts use a queue, each host may occupy all but one of its helpers, and
+ * further calls of that host wait here. The next call to submit comes from the host that has used
+ * the helpers for the least time. A host that is alone may occupy all helpers.
  *
  * An export has a limited number of calls. Requests that find no free call wait here as well, and
  * hosts take turns in getting a call that becomes free.
  */
 #include "dataplane/fuse/server/request/server_fair.h"
 
-/* Several hosts count as using the queue for this time after two successive calls came from
+/* A queue counts as used by several hosts for this time after two successive calls came from
  * different hosts. */
 #define SEVERAL_NS NSEC_PER_SEC
 
@@ -82,8 +82,8 @@ void server_fair_wait(struct server_req *q)
 	srv->n_call_waits++;
 }
 
-/* Finds the next host, in turn, that may have a call, and returns the host's first waiting request.
- * The host then becomes the last in turn. */
+/* Finds the next host, in turn, that may have a call, and returns its first waiting request. The
+ * host then becomes the last one in turn. */
 static struct server_req *next_in(struct fuse_server *srv, unsigned export_index)
 {
 	struct list *waits = &srv->call_waits[export_index];
@@ -181,8 +181,8 @@ static void remove_from(struct server_source_queue *own, struct server_req **p)
 		list_del(&own->node);
 }
 
-/* Returns the waiting host that has used the helpers for the least time, of those hosts that may
- * have another call; NULL if there is none. */
+/* Returns the waiting host that has used the helpers for the least time. Considers only hosts that
+ * may have another call now. Returns NULL if there is none. */
 static struct server_source_queue *next_of(const struct fuse_server *srv,
 					   const struct server_fair *f, unsigned limit)
 {

@@ -6,10 +6,11 @@
 #include "dataplane/fuse/server/request/server_source.h"
 
 void server_fair_init(struct fuse_server *srv);
-/* Returns a helper call for the request. Returns NULL if no call is free. Also returns NULL if
- * several hosts use the export and the request's host already has its share of the calls. */
+/* Returns a helper call for the request. Returns NULL if no call is free, or if several hosts use
+ * the export and the request's host already has its share of the calls. */
 struct helper_call *server_fair_call(struct server_req *q);
-/* Queues the request until its host may have a helper call. The request is then started again. */
+/* Queues the request until its host may have a helper call. The server then starts the request from
+ * the beginning. */
 void server_fair_wait(struct server_req *q);
 /* Removes from the queues and returns the next request that can have a helper call; NULL if there
  * is none. */
@@ -22,8 +23,8 @@ enum helpers_queue server_fair_listings(const struct server_req *q);
 void server_fair_submit(struct server_req *q, enum helpers_queue queue);
 /* Call when the request's helper call has returned: submits the next waiting call. */
 void server_fair_returned(struct server_req *q);
-/* Takes back the request's helper call if it waits for its host's turn. Returns whether it did
- * wait. */
+/* Takes back the request's helper call if it still waits for the turn of its host. Returns whether
+ * it did. */
 bool server_fair_take(struct server_req *q);
 
 #endif

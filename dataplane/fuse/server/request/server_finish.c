@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ends requests: sends the reply and releases everything that a request uses. Also replies to
- * messages that have not become requests. */
+ * messages that the server refuses before it makes a request of them. */
 #include "dataplane/fuse/proto/fuse_latency.h"
 #include "dataplane/fuse/server/objects/server_lease.h"
 #include "dataplane/fuse/server/objects/server_mount.h"
@@ -36,7 +36,7 @@ static void req_release(struct server_req *q)
 	q->temp = NULL;
 }
 
-/* Logs EIO, but only the first EIO of a session, because a failing disk fails often. */
+/* Logs the first EIO of a session. A failing disk causes many, so the others are not logged. */
 static void log_first_error(struct fuse_server_client *c, uint32_t opcode)
 {
 	if (!c->failed)
@@ -56,7 +56,7 @@ void server_req_finish(struct server_req *q, int error, size_t len, size_t tail_
 		.unique = q->unique,
 	};
 	server_lease_changed(q);
-	/* Free the request's journal record, which was never submitted to a helper. */
+	/* No helper has got the request's journal record, so free it here. */
 	if (q->record && q->ticket && !q->submitted)
 		journal_cancel(q->record, q->ticket);
 	req_release(q);
@@ -68,8 +68,8 @@ void server_req_finish(struct server_req *q, int error, size_t len, size_t tail_
 	req_unlink(q);
 	c->from->n_running[server_export_index(q->mount->export)]--;
 	srv->wait_due = true;
-	/* Read the clock here: this turn may have begun much earlier, because copying data from
-	 * memory may have taken long. */
+	/* Read the clock here: copying data from memory may have taken long, so the time at which
+	 * this turn began is too old. */
 	if (q->call)
 		fuse_latency_note(&srv->stats->latencies[server_export_index(q->mount->export)],
 				  q->in->opcode, q->args.arrived_ns, clock_now_ns());

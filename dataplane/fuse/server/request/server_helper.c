@@ -2,7 +2,7 @@
 /*
  * Calls to the I/O helpers: makes a call for a request, submits it and continues the request with
  * the result. This file also queues requests while no call is free, keeps descriptors open during a
- * call, and submits the journal record with the call. So the operations need not handle these.
+ * call, and submits the journal record with the call, so that the operations need not.
  */
 #include "dataplane/fuse/server/request/server_helper.h"
 #include "dataplane/fuse/server/objects/server_background.h"
@@ -15,13 +15,14 @@
 #include <poll.h>
 #include <string.h>
 
-/* How long the helpers may take, at the start, to report the handles of the exports' roots */
+/* How long the server waits, at its start, for the helpers to report the handles of the exports'
+ * roots. */
 #define ROOT_WAIT_MS 10000
 
 /* ------------------------------------------------------------------ a request's call */
 
-/* Describes the request's i-th object for the helper, which opens objects by their handle. For an
- * object without a file handle, passes the descriptor of its node, which is kept open during the
+/* Describes the request's i-th object for the helper, which opens the object by its handle. For an
+ * object without a file handle, passes the descriptor of its node, which stays open during the
  * call. */
 static int ref_fill(struct server_req *q, struct helper_ref *ref, unsigned i)
 {
@@ -126,9 +127,9 @@ void server_helper_submit(struct server_req *q, struct helper_call *call, enum h
 	server_helper_submit_raw(q, call, queue, once, then);
 }
 
-/* Returns whether the call failed because the descriptor table, which worker and helpers share, is
- * full, and the request can be retried. If so, closes cached descriptors. Each request is retried
- * once. */
+/* If the call failed because the table of descriptors, which the worker shares with its helpers, is
+ * full: closes cached descriptors. Returns whether to retry the request, which happens only once
+ * for each request. */
 static bool frees_descriptors(struct server_req *q, int error)
 {
 	if ((error != -EMFILE && error != -ENFILE) || q->freed_descriptors || q->file)
@@ -215,7 +216,7 @@ static void call_back(void *user, struct helper_call *call)
 		return;
 	}
 	server_fair_returned(q);
-	/* Make the reply to a listing in steps, because it takes long. */
+	/* Make the reply to a listing in steps, because that takes long. */
 	if (is_listing(q))
 		server_steps_add(q, listing_begin);
 	else
@@ -272,8 +273,8 @@ int server_helpers_init(struct fuse_server *srv)
 		if (srv->n_helper_calls > 0)
 			poll(&p, 1, 100);
 	}
-	/* This also clears fs_helper.worker_sleeps, because a worker that always polls would never
-	 * clear it. */
+	/* Call this even without results, because it also clears fs_helper.worker_sleeps. A worker
+	 * that always polls would otherwise never clear it. */
 	if (fs_helper_poll(srv->helpers, false, call_back, srv) < 0)
 		return -EPIPE;
 	return srv->root_error;

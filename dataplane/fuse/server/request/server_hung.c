@@ -3,7 +3,7 @@
 #include "dataplane/fuse/server/request/server_hung.h"
 
 #define HUNG_S 6U
-/* Limit, in seconds, for calls of unknown length. */
+/* Limit, in seconds, for calls whose length cannot be estimated. */
 #define HUNG_LONG_S 60U
 /* Bytes that even a slow file system frees, allocates or copies in a second. */
 #define WORK_BYTES_PER_S (64ULL << 20)
@@ -19,8 +19,8 @@ static uint64_t waits_ns(const struct server_req *q, uint64_t now_ns)
 	return since_ns && since_ns < now_ns ? now_ns - since_ns : 0;
 }
 
-/* Returns whether the call may take long, and nothing tells how long: it writes an unknown amount
- * of data, or searches a file or a directory. */
+/* Returns whether the length of the call cannot be estimated: it writes an unknown amount of data,
+ * or searches a file or a directory. */
 static bool is_of_unknown_length(const struct server_req *q)
 {
 	switch (q->helper_call->op) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Detects that the file system of an export hangs, by requests that have waited too long for it.
- * Other requests may still be fast, because a disk that hangs may still answer from its cache.
+ * Detects that the file system of an export hangs: requests have waited too long for it. Other
+ * requests may still be fast, because a disk that hangs may answer from its cache.
  */
 #ifndef PLENUM_SERVER_HUNG_H
 #define PLENUM_SERVER_HUNG_H

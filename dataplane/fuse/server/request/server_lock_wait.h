@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tells clients which of their waiting lock requests have got their locks (see
+/* Informs clients which of their waiting lock requests have got their locks (see
  * server_lock_wait.c). */
 #ifndef PLENUM_SERVER_LOCK_WAIT_H
 #define PLENUM_SERVER_LOCK_WAIT_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * RDMA tests (`plenum rdma ping`), at the server, which issues the RDMA operations. Only one client
- * at a time runs a test. It uses the client's own share of buffers, and the queue pairs that the
- * client's files use as well. A test that takes long ends early, and a pause follows each test. An
- * operator at the server can also order a test. The server then asks the client to request the
- * test, because the test uses the client's memory.
+ * at a time runs a test. It uses buffers that count for the client, and the same queue pairs as the
+ * client's file data. A test that takes long ends early, and a pause follows each test. An operator
+ * at the server can also order a test. The server then asks the client to request the test, because
+ * the test uses the client's memory.
  */
 #include "dataplane/fuse/proto/fuse_ping.h"
 #include "dataplane/fuse/server/request/server_rdma.h"
@@ -113,8 +113,8 @@ static void order_end(struct server_ping_order *w, int status, const char *reaso
 	fuse_ping_end(&w->run, w->each_ns, status, reason);
 }
 
-/* Returns whether the client's request belongs to the test that an operator at this server has
- * ordered, and not to a test that an operator at the client has started. */
+/* Returns whether the client makes this request for the test that an operator at this server has
+ * ordered, and not for a test of an operator at the client. */
 static bool is_ordered(const struct server_ping_order *w, const struct fuse_server_client *c,
 		       const struct fuse_proto_ping *ask)
 {
@@ -152,8 +152,8 @@ bool fuse_server_ping_take(struct fuse_server *srv, uint64_t now_ns, struct laun
 	if (!w->over && !(port_rdma_ready(w->client->rdma) >> w->leg & 1))
 		order_end(w, -EIO,
 			  port_rdma_reason_code(why != PORT_RDMA_OK ? why : PORT_RDMA_PEER));
-	/* The client did not request the test in time; it may be an older client, which does not
-	 * know test orders. */
+	/* The client has not requested the test in time. It may be an older client, which does not
+	 * know orders. */
 	else if (!w->over && now_ns >= w->until_ns)
 		order_end(w, -ETIMEDOUT, "");
 	if (!w->over) {
@@ -261,7 +261,8 @@ static void ping_start(struct fuse_server_client *c, struct rudp_call *call, uin
 	g->ordered = is_ordered(&srv->order, c, ask);
 	for (unsigned i = 0; i < FUSE_PROTO_PING_DEPTH_MAX; i++)
 		g->ops[i].server = srv;
-	/* Clear the buffer, because this client must not get old data of other clients. */
+	/* Clear the buffer, because it may contain data of other clients, which this client must
+	 * not get. */
 	if (ask->what == FUSE_PROTO_PING_WRITE)
 		memset(data, 0, ask->len);
 	c->n_reqs++;

@@ -22,8 +22,8 @@
 /* ------------------------------------------------------------------ shares of the accounts */
 
 /* Returns whether n files are within the limit, which is twice / 2 times the free files. again: the
- * client had the file open before, at a predecessor. It is unknown how many files were free then,
- * so the limit is the share of all files that one account alone may have. */
+ * client had the file open at a predecessor of this process. It is unknown how many files were free
+ * then, so the limit is what one user, mount or host may have if there is no other one. */
 static bool is_within(uint64_t n, uint64_t free, uint64_t all, unsigned twice, bool again)
 {
 	return again ? n * (2 + twice) < all * twice : 2 * n < free * twice;
@@ -49,10 +49,10 @@ static enum server_share limit_of(const struct server_mount *m, uint32_t uid, bo
 
 static bool away_close(struct fuse_server *srv);
 
-/* Makes room for one more open file. If the server's limit is reached, or if files of this mount
- * that wait to be closed still count against its users' limits, closes some of the waiting files.
- * If that closes none, begins to close the files of a client that is away. Returns false if no file
- * can be closed. */
+/* Makes room for one more open file. Closes some of the files that wait to be closed, if the
+ * server's limit is reached, or if such files of this mount still count for the limit that is
+ * exceeded. If that closes none, begins to close the files of a client that is away. Returns false
+ * if no file can be closed. */
 static bool room_make(const struct server_mount *m, enum server_share limit)
 {
 	if ((limit == SERVER_SHARE_ALL || m->n_closing > 0) &&
@@ -82,8 +82,8 @@ bool server_quota_allows(struct server_req *q)
 
 /* ------------------------------------------------------------------ clients without a session */
 
-/* A client that has lost its session counts as away only after this many seconds, because it may be
- * back in a moment. */
+/* Only after this many seconds without a session, a client counts as away: it may come back
+ * sooner. */
 #define AWAY_S 5U
 
 static uint64_t boot_seconds(void)
@@ -100,8 +100,8 @@ static bool is_away(const struct server_mount *m, uint64_t now_s)
 }
 
 /* Begins to close the files of the client that has been away for longest. Returns false if no
- * client is away. While open files run out, this runs for each open, so it searches only mounts
- * without a session. */
+ * client is away. Searches only mounts without a session, because it runs for each open while open
+ * files run out. */
 static bool away_close(struct fuse_server *srv)
 {
 	const uint64_t now_s = boot_seconds();
@@ -133,8 +133,8 @@ static bool is_short(const struct fuse_server *srv, uint32_t n_files)
 	return (uint64_t)n_files * 100 >= (uint64_t)srv->files_max * SHORT_PERCENT;
 }
 
-/* Counts the removed files that a predecessor of this process has pinned for clients that have not
- * returned since. Their space is measured again when their number has changed. */
+/* Counts the removed files that a predecessor of this process has pinned and that no client has
+ * opened since. Measures their space again when their number has changed. */
 static void pins_look(struct fuse_server *srv, uint64_t now_s, uint32_t *n, uint64_t *bytes,
 		      uint32_t *n_clients)
 {
@@ -171,8 +171,8 @@ static void held_look_pins(struct fuse_server *srv, uint64_t now_s)
 			   n, (unsigned long long)(bytes >> 20), SERVER_LEASE_S, n_clients);
 }
 
-/* Looks for removed files that keep their space only because a client that is away, and may have
- * crashed, had them open. Reports such a client. */
+/* Reports a client that is away and may have crashed, if removed files still use space only because
+ * it had them open. */
 static void held_look(struct fuse_server *srv, uint64_t now_ns)
 {
 	const struct server_mount *most = NULL;
@@ -198,8 +198,8 @@ static void held_look(struct fuse_server *srv, uint64_t now_ns)
 		held_look_pins(srv, now_s);
 		return;
 	}
-	/* Do not write how many seconds are left, because each different text is reported as a
-	 * change. */
+	/* Do not write the remaining seconds: each change of the text would be reported as a new
+	 * event. */
 	reason_set(&srv->held, "space-held",
 		   "%.40s is away and keeps %u removed files open, %llu MiB, until %u s after its "
 		   "last "

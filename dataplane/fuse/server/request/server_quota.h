@@ -2,10 +2,10 @@
 /*
  * Shares of open files. Each file that a client has open uses one of the worker's descriptors,
  * whose number is limited. Without shares, one user could use all of them, and then every open and
- * lookup of every client would fail. So a user of a mount, a mount, and a client host may each have
- * a multiple of the files that are still free. A user alone thus gets most of the descriptors, and
- * there are always some left for others. This module also closes the files of clients that are
- * away.
+ * lookup of every client would fail. So the open files of each user of a mount, each mount and each
+ * client host are limited to a multiple of the number of free descriptors. A single user gets most
+ * of the descriptors, and some always remain for others. This module also closes the files of
+ * clients that are away.
  */
 #ifndef PLENUM_SERVER_QUOTA_H
 #define PLENUM_SERVER_QUOTA_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Bulk data via RDMA at the server, which issues the operations. The server writes READ data into
- * the client's memory, on the leg with the least load; server_fetch.c fetches WRITE data from it.
- * An operation that fails is retried on the next leg; if no leg works, the data is sent in packets.
- * Until the device reports the completion of an operation, it may access the buffer, so the buffer
- * must not be used.
+ * the client's memory, on the leg with the least load; server_fetch.c reads WRITE data from the
+ * client's memory. An operation that fails is retried on the next leg; if no leg works, the data is
+ * sent in packets. Until the device reports the completion of an operation, it may access the
+ * buffer, so the buffer must not be used.
  */
 #include "dataplane/fuse/server/request/server_rdma.h"
 #include "dataplane/fuse/server/request/server_reply.h"
@@ -14,10 +14,10 @@
 /* Smallest reply in bytes that uses RDMA: smaller replies need few packets. */
 #define BULK_LEAST RUDP_SMALL_BYTES
 /*
- * Queue pairs are created by system calls on the packet core. A correct client asks for pairs once
+ * Creating a queue pair takes system calls on the packet core. A correct client asks for pairs once
  * a second while some are lost, and once for each leg that returns. The budgets (ASK_NS per
- * request, ASKS_AT_ONCE of them in succession) limit hostile clients, and many clients that retry
- * at the same time.
+ * request, up to ASKS_AT_ONCE requests in succession) limit hostile clients, and many clients that
+ * retry at the same time.
  */
 #define ASK_NS (250 * NSEC_PER_MSEC)
 #define ASKS_AT_ONCE 8
@@ -30,8 +30,8 @@ void fuse_server_rdma(struct fuse_server *srv, struct port_rdma *rdma)
 
 	if (!port_rdma_any(rdma) || srv->rdma_pool)
 		return;
-	/* Register the buffers of larger replies, and the buffers of requests whose data is fetched
-	 * by RDMA. */
+	/* Register the buffers of larger replies, and the buffers into which the data of WRITEs is
+	 * read. */
 	buf_pool_pin(&srv->answers, 1, &regions[0].base, &regions[0].bytes);
 	buf_pool_pin(&srv->requests, BUF_CLASSES - 1, &regions[1].base, &regions[1].bytes);
 	if (port_rdma_pool_new(rdma, regions, 2, false, &srv->rdma_pool) == 0)
@@ -56,8 +56,8 @@ static bool is_gid_of(const struct ip_addr *ip, const uint8_t gid[16])
 	return memcmp(gid, mapped, 12) == 0 && memcmp(ip->bytes, gid + 12, 4) == 0;
 }
 
-/* Returns the port with the address to which the client wants to connect its pair; -1 if there is
- * none. */
+/* Returns the port that has the address to which the client wants to connect its queue pair; -1 if
+ * there is none. */
 static int port_of(const struct fuse_server *srv, const uint8_t to[16])
 {
 	for (uint32_t i = 0; i < srv->cfg->n_ports; i++)
@@ -82,8 +82,8 @@ static bool is_of_session(const struct fuse_server_client *c, unsigned port,
 	return false;
 }
 
-/* Creates the server's half of a queue pair, connects it with the client's, and puts its parameters
- * into the reply. */
+/* Creates the server's side of a queue pair, connects it with the client's side, and writes its
+ * parameters to the reply. */
 static void leg_connect(struct fuse_server_client *c, struct fuse_proto_rdma_leg *leg)
 {
 	struct port_rdma_half half, theirs = {.link = leg->link,
@@ -110,7 +110,7 @@ static void leg_connect(struct fuse_server_client *c, struct fuse_proto_rdma_leg
 	leg->lid = half.lid;
 	leg->qpn = half.qpn;
 	leg->psn = half.psn;
-	leg->key = 0; /* no key, because clients cannot access our memory */
+	leg->key = 0; /* 0, because clients never access the server's memory */
 	memcpy(leg->gid, half.gid, sizeof(leg->gid));
 }
 
@@ -237,8 +237,8 @@ static void reply_done(struct port_rdma_op *op, int status);
 
 static void reply_by_packets(struct server_req *q)
 {
-	if (q->bulk_stale) /* the next session has repeated the request, so the client's memory must
-			      not be written any more */
+	if (q->bulk_stale) /* the client has repeated the request in another session, so the server
+			      must not write to its memory any more */
 		server_reply_data(q, q->got);
 	else if (q->args.flags & FUSE_PROTO_REQ_ONLY && q->got >= BULK_LEAST)
 		server_reply_retry(q, server_rdma_failed(q));
@@ -262,9 +262,9 @@ static bool reply_begin(struct server_req *q)
 			       q->args.bulk.addr, &q->bulk) == 0;
 }
 
-/* Returns whether the reply must wait because the pairs work but are busy. The server could instead
- * tell a client that accepts its data only via RDMA to retry. But that client would retry at once,
- * and the server would have to read the data again. */
+/* Returns whether the reply must wait because all working queue pairs are busy. The server does not
+ * tell the client to retry instead: the client would retry at once, and the server would have to
+ * read the data again. */
 static bool reply_waits(const struct server_req *q)
 {
 	return q->call && !q->bulk_stale && q->args.flags & FUSE_PROTO_REQ_ONLY &&

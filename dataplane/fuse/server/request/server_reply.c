@@ -9,7 +9,7 @@
 #include "dataplane/fuse/server/request/server_request.h"
 #include <string.h>
 
-/* A tail that is being built; it follows len bytes of data, and is unaligned. */
+/* A tail that is being built behind len bytes of data; it may be unaligned. */
 struct tail {
 	uint8_t *start, *at;
 	struct fuse_proto_resp_tail head;
@@ -52,16 +52,15 @@ void server_reply_err(struct server_req *q, int err)
 	server_req_finish(q, -err, 0, 0);
 }
 
-/* Returns FUSE_PROTO_NO_XATTRS if the reply may say that the object has no extended attributes. A
- * replayed result may not, because it shows only that there were none when the request was
- * executed. */
+/* Returns FUSE_PROTO_NO_XATTRS if the reply may state that the object has no extended attributes.
+ * The reply to a repeated request may not, because its result is that of the first execution. */
 static uint32_t no_xattrs_flag(const struct server_req *q, bool no_xattrs)
 {
 	return no_xattrs && !q->resent ? FUSE_PROTO_NO_XATTRS : 0;
 }
 
-/* Writes the entry of an object to *ret, with flags of the protocol in `generation`. The client
- * sets the timeouts. */
+/* Writes the entry of an object to *ret, with the protocol's flags in `generation`. The client
+ * fills in the timeouts. */
 static void entry_fill(struct server_req *q, const struct server_entry *e,
 		       struct fuse_entry_out *ret)
 {
@@ -76,7 +75,7 @@ static void entry_fill(struct server_req *q, const struct server_entry *e,
 }
 
 /* Appends the attributes of the folder after a name in it has changed, because the client's kernel
- * asks for them next. Omits them if they would need a helper. Also omits them for a replayed
+ * asks for them next. Omits them if only a helper can read them, or if the reply repeats an earlier
  * result, because the folder may have changed since. */
 static void tail_folder(struct server_req *q, struct tail *t)
 {
@@ -116,7 +115,7 @@ void server_reply_entries(struct server_req *q, size_t len, const uint8_t *handl
 		memcpy(t.at, handles, handles_len);
 		t.at += handles_len;
 	}
-	/* Add flags only if there is space for a tail. */
+	/* The flags need a tail, so add them only if there is space for one. */
 	if (q->client->features & FUSE_PROTO_FEATURE_END &&
 	    (n > 0 || len + sizeof(t.head) <= q->out_max))
 		t.head.flags = flags;
@@ -213,8 +212,8 @@ void server_reply_init(struct server_req *q)
 {
 	const struct fuse_init_in *in = server_req_arg(q);
 	const struct server_export *e = q->mount->export;
-	/* If a client was away for so long that its files were closed, it gets another incarnation.
-	 * So it opens its files again, as after a restart of this process. */
+	/* A client that was away for so long that its files were closed gets another incarnation
+	 * number. So it opens its files again, as after a restart of this process. */
 	uint64_t incarnation = q->client->server->incarnation + q->mount->n_drops;
 	struct fuse_proto_server server = {.incarnation = MAX_OF(incarnation, 1UL),
 					   .verifier = e->verifier};

@@ -14,8 +14,8 @@ void server_reply_attr(struct server_req *q, const struct fuse_attr *attr, bool 
 /* Replies success to a request that changed names in its folder. */
 void server_reply_names(struct server_req *q);
 /* Replies with an open file. e: the entry, if the file was found or created by name; NULL: the
- * request names the file by handle. attr: the file's attributes; NULL if the client must not use
- * them to check its cached pages. */
+ * request names the file by handle. attr: the file's attributes, by which the client checks its
+ * cached pages; NULL: they are not reliable enough for that. */
 void server_reply_open(struct server_req *q, const struct server_entry *e,
 		       const struct fuse_attr *attr, uint64_t fh);
 /* Replies to a WRITE. attr: the file's attributes after the write, or NULL. */

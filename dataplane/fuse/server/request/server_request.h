@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How requests end, and the identity with which they run. Every request and every call of a client
- * ends once, in one of these functions.
+ * Ends requests and calls, and sets the identity with which requests run. Every request and every
+ * call of a client ends exactly once, in one of these functions.
  */
 #ifndef PLENUM_FUSE_SERVER_REQUEST_H
 #define PLENUM_FUSE_SERVER_REQUEST_H
@@ -14,7 +14,7 @@
 void server_req_finish(struct server_req *q, int error, size_t len, size_t tail_len);
 /* Queues the request for a retry. */
 void server_req_requeue(struct server_req *q);
-/* Replies with an error to a message that has not become a request. buf: the message. */
+/* Replies with an error to a message of which the server has made no request. buf: the message. */
 void server_req_refuse(struct fuse_server *srv, struct rudp_call *call, const void *buf, size_t len,
 		       int err);
 /* Ends a call whose answer the client no longer needs. */
@@ -23,7 +23,7 @@ void server_call_end(struct rudp_call *call);
 /* server_rights.c */
 /* Permanently gives up the capability to exceed quotas. Returns 0 or a negative errno. */
 int server_creds_init(struct fuse_server *srv);
-/* Returns whether a write by this thread would now have this identity. */
+/* Returns whether a write by this thread would have this identity now. */
 bool server_creds_are(const struct fuse_server *srv, uint32_t uid, uint32_t gid);
 /* Sets the identity with which this thread writes. Returns 0 or a negative errno. After an error
  * the caller must not write, because the thread has another identity. */

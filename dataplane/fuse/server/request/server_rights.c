@@ -11,7 +11,7 @@
 
 /* ------------------------------------------------------------------ the thread */
 
-/* Sets the capabilities again after a change of the user, which may have cleared some. */
+/* Sets the capabilities again after a change of the user id, which may have cleared some. */
 static int caps_put(struct fuse_server *srv, bool writer)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -44,8 +44,8 @@ int server_creds_init(struct fuse_server *srv)
 
 bool server_creds_are(const struct fuse_server *srv, uint32_t uid, uint32_t gid)
 {
-	/* Check the capabilities too: a client's user may have the same ids as the worker, but must
-	 * not get the worker's privileges. */
+	/* Compare the capabilities too: a client's user may have the ids of the worker, but must
+	 * not get its privileges. */
 	return uid == srv->ids.uid && gid == srv->ids.gid && srv->caps_valid &&
 	       srv->caps_of_writer == (uid != 0);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads files via io_uring, or via plain system calls if io_uring is unavailable or a single read
- * from memory is cheaper that way.
+ * Reads files via io_uring. Uses plain system calls if io_uring is unavailable, or for a single
+ * read from memory, which is then faster.
  *
  * Neither files nor buffers are registered with the ring. A registered file makes a read no faster
- * (tests/perf/file_reads), and costs a system call at each open and close; and before Linux 6.13
- * the kernel releases registered files in order, so one read that hangs would keep files open that
- * other clients have closed. Registered buffers are pinned even when they are not in use, and do
- * not match the pool's memory any more after the pool has returned pages. They save the page lookup
- * of reads that bypass the page cache, which the server never does.
+ * (tests/perf/file_reads), and costs a system call at each open and close. Before Linux 6.13 the
+ * kernel also releases registered files in order, so one read that hangs would keep files open that
+ * other clients have closed. Registered buffers are pinned even when they are not in use, and no
+ * longer match the pool's memory after the pool has freed pages. They save the page lookup of reads
+ * that bypass the page cache, which the server never does.
  */
 #include "dataplane/fuse/server/request/server_ring.h"
 #include "dataplane/fuse/server/request/server_request.h"
@@ -16,16 +16,16 @@
 #include <sys/uio.h>
 
 #define RING_ENTRIES 256
-/* Maximum number of submissions in one poll. There may be several, because some reads complete at
- * once and free their place. */
+/* Maximum number of submissions in one poll. Several are possible, because reads that complete at
+ * once free their place in the ring. */
 #define RING_TURNS_MAX 4
 /* Reads from memory of up to this size are batched. For a larger read, copying costs so much that
  * saving a system call gains nothing. */
 #define JOIN_BYTES_MAX 16384U
 
 /*
- * Restricts the ring to reads, which cannot be undone later. Seccomp does not see the operations of
- * a ring, so a ring that could open files would bypass the filter of system calls.
+ * Restricts the ring to reads, for ever. Seccomp does not see the operations of a ring, so a ring
+ * that could open files would bypass the filter of system calls.
  */
 static int ring_restrict(struct io_uring *ring)
 {
@@ -46,8 +46,8 @@ int server_ring_init(struct fuse_server *srv)
 {
 	/* The flags to try, from the newest to none. One thread submits operations and reads
 	 * results, so the kernel need not interrupt it to deliver completions. DEFER_TASKRUN is not
-	 * used, because completions that are not delivered yet would not wake a poll of the ring's
-	 * descriptor. */
+	 * used, because with it the ring's descriptor would not become readable for completions
+	 * that are not delivered yet. */
 	static const unsigned flags[] = {
 		IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
 		IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
@@ -70,8 +70,8 @@ int server_ring_init(struct fuse_server *srv)
 		if (r < 0)
 			io_uring_queue_exit(&srv->ring);
 	}
-	/* If io_uring is disabled or cannot be restricted (before Linux 5.10), plain system calls
-	 * are used. */
+	/* If io_uring is disabled, or cannot be restricted (before Linux 5.10), the server uses
+	 * plain system calls. */
 	return r == -ENOMEM ? r : 0;
 }
 
@@ -159,10 +159,11 @@ void server_ring_start(struct server_req *q)
 }
 
 /*
- * Returns whether the read may be batched. io_uring executes a read in a kernel thread if it
- * expects the read to block. For a file in memory it expects that unless the file is O_NONBLOCK,
- * and for ranges beyond the end of the file. So only reads within the known size are batched.
- * Behind a mount point inside the export there may be a disk, where non-blocking reads would fail.
+ * Returns whether the read may be batched. io_uring gives a read to a kernel thread if it expects
+ * the read to block. For a file in memory it expects this if the file is not O_NONBLOCK, or if the
+ * range ends behind the end of the file. So only reads within the known size are batched. A file on
+ * another file system, mounted inside the export, may be on a disk, where non-blocking reads would
+ * fail.
  */
 static bool read_can_be_batched(const struct server_req *q)
 {
@@ -174,8 +175,7 @@ static bool read_can_be_batched(const struct server_req *q)
 		return false;
 	if (!f->nonblock && !f->ring_unfit) {
 		f->nonblock = fcntl(f->fd, F_SETFL, O_NONBLOCK) == 0;
-		f->ring_unfit = !f->nonblock; /* do not batch reads of this file again, because
-						 they would fail again */
+		f->ring_unfit = !f->nonblock; /* do not try again for this file */
 	}
 	return f->nonblock;
 }
@@ -200,8 +200,8 @@ static int reads_begin(struct fuse_server *srv)
 	return n;
 }
 
-/* Checks that a batched read has completed at once. If the kernel has executed it later, the
- * export's reads from memory use single system calls from now on. */
+/* Checks whether the kernel has executed a batched read at once. If not, the export's later reads
+ * from memory use single system calls. */
 static void ring_result_check(const struct fuse_server *srv, struct server_req *q, int res)
 {
 	struct server_export *e = q->mount->export;

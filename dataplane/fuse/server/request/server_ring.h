@@ -20,7 +20,7 @@ void server_ring_done(struct fuse_server *srv);
 void server_ring_start(struct server_req *q);
 /* Submits operations, and calls `done` for each result. Returns the number of results. */
 int server_ring_poll(struct fuse_server *srv);
-/* Returns whether operations wait for the next poll. */
+/* Returns whether operations are queued for the next poll. */
 bool server_ring_waits(const struct fuse_server *srv);
 
 #endif

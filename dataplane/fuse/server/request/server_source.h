@@ -17,8 +17,8 @@ struct server_source_queue {
 	struct server_req *head, **tail; /* calls that wait for their turn */
 	unsigned n_submitted;		 /* number of the host's calls that were submitted to the
 					    helpers */
-	uint64_t spent_ns; /* how long the host has used the helpers, comparable with the times of
-			      other waiting hosts */
+	uint64_t spent_ns; /* for how long the host has used the helpers; raised when the host
+			      begins to wait, so that it can be compared with other hosts */
 };
 
 /* A host's requests in one export that wait for a free call, see server_fair.c. */
@@ -33,8 +33,8 @@ struct server_source {
 	struct fuse_server *server;
 	uint8_t key[SERVER_SOURCE_KEY_BYTES];
 	unsigned n_live;     /* number of the host's sessions that count against the limit */
-	unsigned n_refs;     /* number of clients (also of clients that have ended but have running
-				requests) plus number of unacknowledged replies */
+	unsigned n_refs;     /* number of clients (including ended ones that have running requests)
+				plus number of unacknowledged replies */
 	struct list waiting; /* clients with waiting requests */
 	/* Node in fuse_server.wait_sources while there are waiting clients. */
 	struct list wait_node;
@@ -49,9 +49,10 @@ struct server_source {
 				   never */
 	uint64_t begun_in_turn; /* number of the turn in which work_begun was counted */
 	int work_begun;		/* units of work that the host began at once in that turn */
-	int work_credit;	/* units of work that the host may begin before other hosts:
-				   server_wait.c */
-	struct server_req *steps, **steps_tail; /* requests that are executed in steps */
+	int work_credit; /* units of work (server_wait.c) that the host may still begin before
+			    it is the next host's turn */
+	struct server_req *steps, **steps_tail; /* requests that are executed in steps, see
+						   server_steps.c */
 	struct list steps_node; /* node in fuse_server.step_sources while the host has such
 				   requests */
 	struct server_source_queue queues[LAUNCH_EXPORTS_MAX][HELPERS_QUEUE_MAX];

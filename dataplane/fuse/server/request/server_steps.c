@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Executes long requests in steps: while other hosts send short requests, the worker copies the
- * data of a large read, or makes the reply to a listing, piece by piece. After each piece the
+ * data of a large read, or makes the reply to a listing, in small pieces. After each piece the
  * request becomes the last in its host's queue, and after at most STEPS_PER_POLL pieces the worker
  * reads packets again. So a request of 4 KiB waits for a few pieces, not for megabytes. If no other
  * host has sent a short request lately, a long request is executed in one step.

@@ -15,10 +15,10 @@ bool server_steps_shared(const struct fuse_server *srv);
 /* Returns whether hosts other than the request's host sent short requests lately. The request must
  * then be executed in steps. */
 bool server_steps_wanted(const struct server_req *q);
-/* Queues the request: step() is called for it when it is its host's turn, in this poll or a later
+/* Queues the request, and calls step() for it when it is its host's turn, in this poll or a later
  * one. */
 void server_steps_add(struct server_req *q, void (*step)(struct server_req *q));
-/* Runs a bounded number of steps, one of each host in turn. Returns their number. */
+/* Executes a bounded number of steps, one of each host in turn. Returns their number. */
 unsigned server_steps_run(struct fuse_server *srv);
 
 #endif
