@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The worker's side of the I/O helpers: starts them, submits calls and delivers results. The
- * helpers trust nothing here, because an attacker may control the worker that runs this code.
+ * helpers do not rely on anything that this code does, because an attacker may control the worker
+ * that runs it.
  */
 #include "dataplane/fuse/helper/fs_helper_internal.h"
 #include <poll.h>
@@ -15,11 +16,10 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-/* How long the helpers of a predecessor may take to end, and how long new helpers may take to
- * start. */
+/* Time limit for a predecessor's helpers to end, and for new helpers to start. */
 #define WAIT_MS 10000
-#define END_MS 1000 /* how long idle helpers may take to exit */
-/* wakes_read() reads the descriptor in one of this many calls, even if no wake-up is expected. */
+#define END_MS 1000 /* time limit for idle helpers to exit */
+/* If no wake-up is expected, wakes_read() reads the descriptor in only one of this many calls. */
 #define ARMS_UNREAD 64U
 
 /* ------------------------------------------------------------------ start */
@@ -32,8 +32,8 @@ static void wake_all(const struct fs_helper *h)
 
 static void stage_set(struct fs_helper *h, enum helpers_stage stage)
 {
-	/* Pairs with stage_wanted() of the processes: everything that they need at this stage was
-	 * written before. */
+	/* Pairs with stage_wanted() of the processes: a process that sees the stage also sees
+	 * everything that it needs at this stage. */
 	__atomic_store_n(&h->stage, stage, __ATOMIC_RELEASE);
 	wake_all(h);
 }
@@ -61,8 +61,9 @@ static int stage_look(const struct fs_helper *h, enum helpers_stage stage)
 	return 0;
 }
 
-/* Waits until all processes have reached the stage. Each process reports a stage once. All these
- * reports are read here, because a report that is left over would later wake the worker in vain. */
+/* Waits until all processes have reached the stage. Each process reports it once by a write to
+ * done_fd. This function reads all these reports, because an unread report would later wake the
+ * worker without need. */
 static int stage_await(struct fs_helper *h, enum helpers_stage stage)
 {
 	uint64_t until_ns = clock_now_ns() + WAIT_MS * NSEC_PER_MSEC, n, n_reported = 0;
@@ -82,7 +83,7 @@ static int stage_await(struct fs_helper *h, enum helpers_stage stage)
 }
 
 /* Waits until a predecessor's helpers have ended. They keep the predecessor's sockets open until
- * their watcher has closed them, and may still write data that clients send again to this
+ * their watcher has closed them. They may also still execute writes that clients send again to this
  * worker. */
 static int predecessor_await(const struct fs_helper *h)
 {
@@ -122,8 +123,8 @@ static int export_init(struct helpers_export *e, unsigned index, const char *nam
 
 static int proc_start(struct fs_helper *h, unsigned index)
 {
-	/* The child uses this copy of the journals: if it first runs after the pool was freed, the
-	 * journals in the pool are closed. */
+	/* A copy of the journals for the child. If the child first runs after the pool was freed,
+	 * the journals in the pool are closed. */
 	struct journal journals[LAUNCH_EXPORTS_MAX] = {};
 	struct helpers_proc *p = &h->procs[index];
 	long pid;
@@ -136,7 +137,7 @@ static int proc_start(struct fs_helper *h, unsigned index)
 	p->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (p->wake_fd < 0)
 		return -errno;
-	/* clone(2) with these flags works like fork(2), but parent and child share one descriptor
+	/* with these flags, clone(2) works like fork(2), but both processes share one descriptor
 	 * table */
 	pid = syscall(SYS_clone, (unsigned long)(CLONE_FILES | SIGCHLD), NULL, NULL, NULL, 0UL);
 	if (pid < 0)
@@ -170,7 +171,7 @@ static int pool_start(struct fs_helper *h)
 
 	while (r == 0 && h->n_procs < n)
 		r = proc_start(h, h->n_procs++);
-	/* The watcher process tells the worker if another helper ends. */
+	/* Watch the first process, the watcher. It informs the worker if another process ends. */
 	if (r == 0 && epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, h->procs[0].pidfd, &ev) < 0)
 		r = -errno;
 	return r < 0 ? r : stage_await(h, STAGE_STARTED);
@@ -262,8 +263,8 @@ static void proc_done(struct helpers_proc *p, uint64_t until_ns)
 
 struct fs_helper *fs_helper_free(struct fs_helper *h)
 {
-	/* All helpers share one deadline: until they have ended, no client is served, and the
-	 * successor cannot start. */
+	/* All helpers share one deadline, because no client is served and the successor cannot
+	 * start until they have ended. */
 	uint64_t until_ns = clock_now_ns() + END_MS * NSEC_PER_MSEC;
 
 	if (!h)
@@ -355,8 +356,8 @@ static void call_put(struct fs_helper *h, struct helper_call *call)
 
 void fs_helper_call_free(struct fs_helper *h, struct helper_call *call)
 {
-	if (call->state != CALL_TAKEN_BACK) /* if the call was cancelled, done_take() frees it
-					       when the ring has reached its index */
+	if (call->state != CALL_TAKEN_BACK) /* a cancelled call stays in its ring, and done_take()
+					       frees it when the ring has reached its index */
 		call_put(h, call);
 }
 
@@ -437,28 +438,29 @@ static unsigned done_take(struct fs_helper *h, struct helpers_export *e,
 
 static bool pool_is_whole(const struct fs_helper *h)
 {
-	/* `broken` pairs with watch() of the watcher; the second check detects that the watcher
+	/* `broken` pairs with watch() of the watcher. The second check detects that the watcher
 	 * itself has ended. */
 	return !__atomic_load_n(&h->broken, __ATOMIC_ACQUIRE) &&
 	       (h->n_exports == 0 ||
 		journal_owner_is_alive(&h->exports[0].journal, h->exports[0].journal.owner));
 }
 
-/* Ends the worker's sleep state. If a helper has already seen that state, its wake-up was written
- * or will be, so it is counted as expected. */
+/* Records that the worker does not sleep. If a helper has seen before that it sleeps, that helper
+ * has written or will write a wake-up, which is counted as expected. */
 static void sleep_end(struct fs_helper *h)
 {
-	/* call_finish() of a helper swaps the same word, so only one of the two gets the value 1.
+	/* call_finish() of a helper also swaps this word to 0, so only one of the two functions
+	 * gets the value 1.
 	 */
 	if (h->sleeps && __atomic_exchange_n(&h->worker_sleeps, 0, __ATOMIC_RELAXED) == 0)
 		h->wakes++;
 	h->sleeps = false;
 }
 
-/* Reads expected wake-ups, because a wake-up that is not read would wake the worker again and
- * again. A read is a system call, and most sleeps end without a wake-up. So this function reads
- * only if a wake-up is expected, and also now and then, because a process also writes one when it
- * starts or ends. */
+/* Reads expected wake-ups, because each unread one would wake the worker again and again. A read is
+ * a system call, and most sleeps end without a wake-up. So this function reads only if a wake-up is
+ * expected, and otherwise in one of ARMS_UNREAD calls, because a process also writes a wake-up when
+ * it starts or ends. */
 static int wakes_read(struct fs_helper *h)
 {
 	uint64_t n;
@@ -471,8 +473,8 @@ static int wakes_read(struct fs_helper *h)
 	return 0;
 }
 
-/* Number of results after which a poll ends. done() may submit calls that return during the same
- * poll, so without this limit the worker's other work could wait for ever. */
+/* A poll ends after this many results. done() may submit calls that return during the same poll, so
+ * without a limit the worker could never do its other work. */
 #define POLL_ENOUGH 64U
 
 int fs_helper_poll(struct fs_helper *h, bool may_sleep,
@@ -484,8 +486,8 @@ int fs_helper_poll(struct fs_helper *h, bool may_sleep,
 	/* Pairs with call_finish(): either the helper sees that the worker sleeps, or the worker
 	 * sees the result here. */
 	sleep_end(h);
-	/* A worker that always polls never sets the sleep state below, but it may wait for a moment
-	 * on the descriptor. */
+	/* A worker that always polls never sleeps below, but it may wait on the descriptor for a
+	 * short time. */
 	if (!may_sleep && h->wakes && wakes_read(h) < 0)
 		return -EPIPE;
 	do {

@@ -3,8 +3,9 @@
  * I/O helpers: processes beside a compute worker that make its blocking system calls on files. They
  * share the worker's descriptor table (clone(2), CLONE_FILES) and, of its memory, only the parts
  * that were mapped shared before the fork: the calls, the arena of message buffers and the
- * journals. So a disk that hangs blocks neither the packet core nor the helpers of other exports. A
- * call that has begun is completed, and recorded (fuse_journal.h), even if the worker dies.
+ * journals. So a disk that hangs blocks neither the packet core nor the helpers of other exports.
+ * If the worker dies, its helpers still complete the calls that they have begun, and record the
+ * outcome (fuse_journal.h).
  *
  * A process that may open files by handle can open any file of the file system, exported or not.
  * The worker, which parses network input, does not have that privilege. The helpers have it, but
@@ -30,8 +31,9 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#define HELPERS_CALLS_MAX 256U /* maximum number of calls of an export at a time */
-#define HELPERS_NAME_MAX 256U  /* including the final NUL */
+/* Maximum number of calls of an export that are in use at a time. */
+#define HELPERS_CALLS_MAX 256U
+#define HELPERS_NAME_MAX 256U /* maximum length of a name with its final NUL */
 #define HELPERS_HANDLE_SIGNED 1
 /* Kind of the handle of an object that was removed right after its creation. Such a handle is
  * always stale. */
@@ -40,15 +42,15 @@
 
 enum helpers_queue {
 	HELPERS_QUICK, /* calls on names and attributes */
-	HELPERS_SLOW,  /* calls that take longer for larger files */
+	HELPERS_SLOW,  /* calls that take longer the larger the file is */
 	HELPERS_DATA,  /* writes and syncs; this queue has twice as many helpers */
 	HELPERS_QUEUE_MAX
 };
 
 enum helper_op {
-	/* Each line names the members of helper_call that are arguments and, after the arrow, the
-	 * results. a, b: objects, each by descriptor or handle; "fd of a": a must have a
-	 * descriptor. attr is returned only if it is available. */
+	/* The comment of an operation names the members of helper_call that are its arguments and,
+	 * after the arrow, its results. a, b: objects, each by descriptor or handle; "fd of a": a
+	 * must have a descriptor. attr is returned only if it is available. */
 	HELPER_LOOKUP = 1, /* a (the directory), name -> fd (O_PATH), attr, handle */
 	HELPER_OPEN_PATH,  /* a -> fd (O_PATH), attr, handle */
 	HELPER_OPEN,	   /* a, oflags -> fd, attr; only regular files and directories. For a
@@ -62,15 +64,15 @@ enum helper_op {
 	HELPER_LINK,	   /* b (the object), a (the directory), name -> attr, handle */
 	HELPER_UNLINK,	/* a, name, expect -> fd (O_PATH, of the removed object; closing it may take
 			   long) */
-	HELPER_RMDIR,	/* a, name */
+	HELPER_RMDIR,	/* a, name -> nothing */
 	HELPER_RENAME,	/* a, name, b, name2, rflags, expect -> fd (of the replaced object) or -1 */
 	HELPER_SETATTR, /* a, set -> attr */
 	HELPER_GETATTR, /* a -> attr, handle */
 	HELPER_READLINK,    /* a -> data, count */
 	HELPER_GETXATTR,    /* a, name -> data, count; data_size 0: only the length */
 	HELPER_LISTXATTR,   /* a -> data, count; data_size 0: only the length */
-	HELPER_SETXATTR,    /* a, name, data, xflags */
-	HELPER_REMOVEXATTR, /* a, name */
+	HELPER_SETXATTR,    /* a, name, data, xflags -> nothing */
+	HELPER_REMOVEXATTR, /* a, name -> nothing */
 	HELPER_READDIR, /* fd of a, offset -> data: struct helper_dirent, count of bytes (0: end) */
 	HELPER_READDIRPLUS, /* as HELPER_READDIR, but each entry also has attr and handle */
 	HELPER_STATFS,	    /* a -> data: struct statfs */
@@ -80,13 +82,13 @@ enum helper_op {
 	HELPER_FALLOCATE,   /* fd of a, mode (FALLOC_FL_*), offset, length -> attr */
 	HELPER_COPY,	    /* fd of a, offset, fd of b, offset2, length -> count; at most 4 MiB */
 	HELPER_LSEEK,	    /* fd of a, offset, mode (SEEK_DATA, SEEK_HOLE) -> count */
-	HELPER_FSYNC,	    /* fd of a, mode (1: data only) */
-	HELPER_CLOSE,	    /* fd of a */
+	HELPER_FSYNC,	    /* fd of a, mode (1: data only) -> nothing */
+	HELPER_CLOSE,	    /* fd of a -> nothing */
 	HELPER_OP_MAX
 };
 
-/* An object of a call. It is given by a descriptor, which must stay open during the call. If fd is
- * -1, it is given by a signed handle, which the helper opens for the call. */
+/* An object of a call: fd is a descriptor, which must stay open during the call. If fd is -1, the
+ * helper opens the signed handle for the call. */
 struct helper_ref {
 	int32_t fd;
 	uint8_t len;
@@ -95,11 +97,12 @@ struct helper_ref {
 };
 
 enum {
-	HELPER_CHECK_PERMS = 1, /* run the call without the privileges that bypass permissions:
-				   the check by the client's kernel is not enough */
+	HELPER_CHECK_PERMS = 1, /* execute the call without the privileges that bypass permissions,
+				   because the check by the client's kernel does not suffice */
 	/* Clears the set-id bits of the changed file, as the user's own write would. */
 	HELPER_KILL_PRIV = 2,
-	/* OPEN: also opens an unlinked file; otherwise that is -ESTALE. */
+	/* OPEN: an unlinked file can be opened too; without this flag the call fails with
+	 * -ESTALE. */
 	HELPER_ALLOW_UNLINKED = 4,
 	/* UNLINK, RENAME: change the name only if the object that loses it has the handle `expect`
 	 * (length 0: only if a RENAME replaces no object). Otherwise the call fails with -EAGAIN
@@ -110,7 +113,7 @@ enum {
 				       objects' groups, except root's group */
 	HELPER_OWNER_MAY_OPEN = 32, /* with CHECK_PERMS: a file's owner may OPEN the file
 				       whatever its mode is */
-	HELPER_ATTR = 64,	    /* WRITE: also return attr */
+	HELPER_ATTR = 64,	    /* WRITE: returns attr too */
 };
 
 /* The attributes that SETATTR sets. `valid`: FATTR_* of linux/fuse.h. */
@@ -139,15 +142,15 @@ struct helper_call {
 	uint8_t pad[7];
 	void *data; /* memory in the arena */
 	uint64_t data_size;
-	struct journal_record *record; /* the journal record from journal_begin(); NULL: the
-					  call may run twice */
+	struct journal_record *record; /* journal record of journal_begin(); NULL: the call may be
+					  executed twice */
 	uint64_t ticket;
-	/* Range in fs_helper_config.ids: the groups of this host of which HELPER_OBJECT_GROUPS may
-	 * make the user a member. If the range is empty, it may be any group. */
+	/* Range in fs_helper_config.ids: the groups of this host to which HELPER_OBJECT_GROUPS may
+	 * add the user. If the range is empty, it may add the user to any group. */
 	uint32_t first_gids, n_gids;
 	void *user;
-	/* Bytes that the running call frees, allocates or copies: the more, the longer the call may
-	 * take. The helper writes this before it begins. */
+	/* Number of bytes that the running call frees, allocates or copies; the worker estimates
+	 * from it how long the call may take. The helper writes it before it begins. */
 	uint64_t work_bytes;
 	/* result */
 	struct helper_result result;
@@ -179,20 +182,21 @@ struct fs_helper_config {
 	unsigned n_exports;
 	struct {
 		const char *name;
-		int state_fd; /* memfd for the journal; -1: the journal ends with the process */
+		int state_fd; /* memfd with space for the journal; -1: the journal ends with the
+				 process */
 	} exports[LAUNCH_EXPORTS_MAX];
-	size_t arena_bytes; /* address space to reserve for message buffers; memory is allocated on
+	size_t arena_bytes; /* size of the address space for message buffers; pages are allocated on
 			       first use */
 	const struct launch_ids *ids; /* ranges of mapped ids, of which fs_helper_start() makes
 					 a copy */
 	uint32_t n_ids;
 };
 
-struct fs_helper; /* The state of the helpers, in memory that the worker shares with them. */
+struct fs_helper; /* The state of the helpers, in memory that they share with the worker. */
 
-/* Starts the processes; the caller must have one thread and full privilege. Waits until the helpers
- * of the worker's predecessor have closed the predecessor's sockets and devices. Returns 0, or a
- * negative errno with a sentence in why. */
+/* Starts the processes; the caller must have only one thread, and full privilege. Waits until the
+ * helpers of the worker's predecessor have closed the predecessor's sockets and devices. Returns 0,
+ * or a negative errno with a sentence in why. */
 int fs_helper_start(const struct fs_helper_config *cfg, struct fs_helper **ret, struct reason *why);
 /* Passes the exports' roots, opened on the served mounts, to the helpers (fds: one per export; the
  * caller still owns them). The processes then switch to the identity uid, gid and install their
@@ -203,8 +207,8 @@ int fs_helper_roots(struct fs_helper *h, const int *fds, uid_t uid, gid_t gid, s
  * process that hangs. */
 struct fs_helper *fs_helper_free(struct fs_helper *h);
 
-/* Returns the inode number that clients see. A file system mounted inside the export has inode
- * numbers that the export's file system may use too. A client sees only one file system, so these
+/* Returns the inode number that clients see. A client sees an export as one file system, but file
+ * systems mounted inside the export may use the same inode numbers as the export's own. So their
  * numbers are mixed with the device number. */
 uint64_t fs_helper_ino(uint64_t dev, uint64_t root_dev, uint64_t ino);
 void fs_helper_attr(const struct stat *st, uint64_t root_dev, struct fuse_attr *ret);
@@ -238,9 +242,8 @@ void fs_helper_interrupt(struct fs_helper *h, struct helper_call *call);
  * with may_sleep before. */
 int fs_helper_fd(const struct fs_helper *h);
 /* Calls done() for each call that has returned; done() must free the call or submit it again.
- * may_sleep: the caller may next wait for fs_helper_fd(); otherwise the helpers do not signal it.
- * Returns the number of calls, or -EPIPE if a helper has ended, in which case the worker should
- * exit. */
+ * may_sleep: the caller may next wait for fs_helper_fd(), so the helpers must signal it. Returns
+ * the number of calls, or -EPIPE if a helper has ended; the worker must then exit. */
 int fs_helper_poll(struct fs_helper *h, bool may_sleep,
 		   void (*done)(void *user, struct helper_call *call), void *user);
 

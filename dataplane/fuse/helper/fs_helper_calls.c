@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Executes one call in a helper: copies it from shared memory before checking it, runs its
- * operation with the user's identity, and stores the result. */
+/* Executes one call in a helper: first copies the call from shared memory, then checks the copy,
+ * executes its operation with the user's identity, and stores the result. */
 #include "dataplane/fuse/helper/fs_helper_internal.h"
 #include <string.h>
 
@@ -85,13 +85,14 @@ static int call_check(const struct helper *self)
 	return 0;
 }
 
-/* Returns a descriptor for the object: the descriptor in the reference, or one that is opened for
- * this call and then also stored in *ret_own. */
+/* Returns a descriptor for the object: the descriptor in the reference, or one that this function
+ * opens for the call and also stores in *ret_own. */
 static int ref_open(struct helper *self, const struct helper_ref *ref, int *ret_own)
 {
 	if (ref->fd >= 0)
 		return ref->fd;
-	/* A handle is opened with the helper's privilege, not the user's. */
+	/* Open the handle with the helper's privilege, because the user may have no right to look
+	 * up the object. */
 	helper_creds_restore(self);
 	*ret_own = helper_open_signed(self, ref->handle, ref->len);
 	return *ret_own;
@@ -146,8 +147,8 @@ static int call_claim_and_run(struct helper *self)
 			journal_return(&self->claim, c->ticket);
 		return r;
 	}
-	/* An earlier run of this request may have made the change, and this run failed before it
-	 * could find out. */
+	/* An earlier attempt of this request may have made the change, and this attempt has failed
+	 * before it could find out. */
 	if (self->suspect)
 		self->result.flags |= HELPER_RESULT_UNKNOWN;
 	return self->result.flags & HELPER_RESULT_UNKNOWN ? -EIO : r;

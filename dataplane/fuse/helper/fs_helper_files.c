@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Calls on open files and directories, and calls on attributes. Each change is a single system
- * call, so no lock is needed.
+ * call, so no lock is necessary.
  */
 #include "dataplane/fuse/helper/fs_helper_internal.h"
 #include <dirent.h>
@@ -11,13 +11,13 @@
 #include <sys/vfs.h>
 #include <sys/xattr.h>
 
-/* Maximum number of bytes that one call copies. This limits how long the next calls in the queue
- * wait. */
+/* Maximum number of bytes that one call copies. The limit bounds how long the next calls in the
+ * queue wait. */
 #define COPY_BYTES_MAX (4U << 20)
 #define DIR_LIST_BYTES 4096U /* bytes of names that are looked up when a directory is opened */
-#define DIR_MORE_BYTES 512U  /* space for one more name of any length */
+#define DIR_MORE_BYTES 512U  /* space for one more entry with a name of any length */
 
-/* Records the evidence for a change of the file. Returns the same as helper_log_intent(). */
+/* Records the evidence for a change of the file. Has the results of helper_log_intent(). */
 static int file_log_intent(struct helper *self, int fd)
 {
 	struct journal_object file;
@@ -40,7 +40,7 @@ int helper_reopen(int path_fd, int oflags)
 		return -ELOOP;
 	if (S_ISDIR(st.st_mode) && !(oflags & O_DIRECTORY))
 		return -EISDIR;
-	/* Never open a pipe or a device, because that may block or have side effects. */
+	/* Do not open pipes and devices, because opening them may block or have side effects. */
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
 		return -EINVAL;
 	helper_fd_name(path_fd, name);
@@ -72,7 +72,8 @@ int helper_op_open(struct helper *self, int a, int b)
 	if (self->result.attr.nlink == 0 && !(c->flags & HELPER_ALLOW_UNLINKED))
 		return -ESTALE;
 	fd = helper_reopen(a, c->oflags & (O_ACCMODE | O_SYNC | O_DSYNC | O_DIRECTORY));
-	/* The owner may reopen a file that was open, even if the file's mode now forbids that. */
+	/* The owner may open a file that the client already had open again, even if the file's mode
+	 * does not allow that any more. */
 	if (fd == -EACCES && c->flags & HELPER_OWNER_MAY_OPEN && self->result.attr.uid == c->uid) {
 		helper_creds_restore(self);
 		fd = helper_reopen(a, c->oflags & (O_ACCMODE | O_SYNC | O_DSYNC));
@@ -112,8 +113,8 @@ int helper_truncate(int fd, uint64_t size)
 		return -EFBIG;
 	if (ftruncate(fd, (off_t)size) == 0)
 		return 0;
-	/* The descriptor is O_PATH, or not open for writing. Truncate by path then, because the
-	 * client's kernel has checked the permission. */
+	/* The descriptor is O_PATH, or not open for writing. Truncate by path, because the client's
+	 * kernel has checked the permission. */
 	if (errno != EBADF && errno != EINVAL)
 		return -errno;
 	return truncate(helper_fd_name(fd, name), (off_t)size) < 0 ? -errno : 0;
@@ -122,8 +123,8 @@ int helper_truncate(int fd, uint64_t size)
 /*
  * Returns the set-id bits of a file with these attributes that a change by this user clears, as
  * should_remove_suid() and similar functions in the kernel's fs/attr.c decide. The set-group-id bit
- * without the group's execute bit stays only for members of the group. The helper knows only the
- * first of the user's groups: the groups that helper_groups_set() assumes apply only to
+ * of a file that the group cannot execute stays only for members of the group. The helper knows
+ * only the user's first group, because the groups that helper_groups_set() assumes apply only to
  * permissions.
  */
 static mode_t priv_to_kill(const struct helper *self, const struct fuse_attr *attr)
@@ -185,14 +186,16 @@ static int set_times(int fd, const struct helper_setattr *s)
 		ts[1].tv_nsec = UTIME_NOW;
 	else if (s->valid & FATTR_MTIME)
 		ts[1] = (struct timespec){(time_t)s->mtime, s->mtimensec};
-	/* Refuse invalid nanoseconds, which utimensat(2) could take for UTIME_NOW. */
+	/* Refuse invalid nanoseconds: utimensat(2) would take some values for UTIME_NOW or
+	 * UTIME_OMIT. */
 	if ((s->valid & FATTR_ATIME && s->atimensec >= NSEC_PER_SEC) ||
 	    (s->valid & FATTR_MTIME && s->mtimensec >= NSEC_PER_SEC))
 		return -EINVAL;
 	return utimensat(AT_FDCWD, helper_fd_name(fd, name), ts, 0) < 0 ? -errno : 0;
 }
 
-/* Updates only the ctime. There is no call for that, so this sets a timestamp to its current value.
+/* Updates only the ctime. No system call does only that, so this function sets a timestamp to its
+ * current value.
  */
 static int touch(int fd)
 {
@@ -208,8 +211,8 @@ static int touch(int fd)
 
 /* Returns whether the change must clear set-id bits. The client's kernel requests this
  * (FATTR_KILL_SUIDGID) if the user has no privilege to keep them. A truncation with
- * HELPER_CHECK_PERMS clears them too, because the call may then run as another user. A new mode
- * says itself which bits remain. */
+ * HELPER_CHECK_PERMS clears them too, because the call may then run as another user. A request that
+ * sets the mode itself decides which bits remain. */
 static bool kills_priv(const struct helper *self)
 {
 	const struct helper_setattr *s = &self->call.set;
@@ -230,7 +233,7 @@ static int set_attr(struct helper *self, int fd)
 	if (s->valid == FATTR_CTIME)
 		return touch(fd);
 	helper_fd_name(fd, name);
-	/* Set the owner first, because that may clear mode bits, which setting the mode restores.
+	/* Set the owner first: that may clear mode bits, which setting the mode then restores.
 	 */
 	if (s->valid & (FATTR_UID | FATTR_GID)) {
 		uid_t uid = s->valid & FATTR_UID ? s->uid : (uid_t)-1;
@@ -289,9 +292,9 @@ int helper_op_statfs(struct helper *self, int a, int b)
 
 /* ------------------------------------------------------------------ extended attributes */
 
-/* The operations on extended attributes use system calls with a path, because the calls with a
- * descriptor reject O_PATH. This function replaces ENOSYS in the result: if a client's kernel got
- * ENOSYS, it would never ask again, for any file. */
+/* Makes the result of an operation on extended attributes. These operations use system calls with a
+ * path, because the calls with a descriptor reject O_PATH. ENOSYS is replaced: after ENOSYS, a
+ * client's kernel would never request attributes again, for any file. */
 static int xattr_answer(struct helper *self, ssize_t n)
 {
 	if (n < 0)
@@ -318,7 +321,7 @@ int helper_op_listxattr(struct helper *self, int a, int b)
 					    c->data_size));
 }
 
-/* Clears the set-group-id bit if an owner outside the group sets an access list, even of a
+/* Clears the set-group-id bit if an owner who is not in the group sets an access list, also of a
  * directory, as posix_acl_update_mode() of the kernel does. */
 static int acl_kill_priv(struct helper *self, int fd)
 {
@@ -372,7 +375,8 @@ static void entry_look(struct helper *self, int dirfd, const char *name, struct 
 	out->no_xattrs = helper_has_no_xattrs(fd);
 }
 
-/* Writes an entry and returns its length, or 0 if it does not fit. dev: device of the directory. */
+/* Writes an entry and returns its length; returns 0 if it does not fit. dev: device of the
+ * directory. */
 static size_t entry_put(struct helper *self, int dirfd, uint64_t dev,
 			const struct helper_kernel_dirent *de, bool plus, uint8_t *to, size_t room)
 {
@@ -384,8 +388,8 @@ static size_t entry_put(struct helper *self, int dirfd, uint64_t dev,
 	size_t need;
 
 	out.name_len = (uint16_t)strnlen(de->name, HELPERS_NAME_MAX - 1);
-	/* Assume the longest possible handle. So the helper looks up no object whose entry does not
-	 * fit. */
+	/* Assume the longest possible handle, so that no object is looked up whose entry then does
+	 * not fit. */
 	if (HELPER_DIRENT_BYTES(out.name_len, plus ? FUSE_PROTO_HANDLE_MAX : 0) > room)
 		return 0;
 	if (plus && !dots)
@@ -421,8 +425,8 @@ static bool entries_put(struct helper *self, int fd, dev_t dev, const uint8_t *f
 	return true;
 }
 
-/* Reads entries of the directory. Locks it, because the position belongs to the descriptor, so only
- * one helper may read at a time. */
+/* Reads entries of the directory. Takes a lock, because the read position belongs to the
+ * descriptor, so only one helper may read at a time. */
 static int dir_read(struct helper *self, int fd, bool plus)
 {
 	const struct helper_call *c = &self->call;
@@ -451,9 +455,9 @@ static int dir_read(struct helper *self, int fd, bool plus)
 	return r == 0 && self->result.count == 0 && !room ? -EINVAL : r;
 }
 
-/* Adds all entries to the result of an OPEN if there are only a few, and otherwise none, because
- * the client may not need them. Needs no lock, because no other process uses the new descriptor
- * yet. */
+/* Adds all entries to the result of an OPEN if there are only a few; adds none if there are many,
+ * because the client may not need them. Needs no lock, because no other process uses the new
+ * descriptor yet. */
 static void dir_list(struct helper *self, int fd)
 {
 	uint8_t *more = self->room + DIR_LIST_BYTES;
@@ -489,7 +493,7 @@ int helper_op_append(struct helper *self, int a, int b)
 
 	if (r <= 0)
 		return r;
-	/* Append by one system call, so that data of other clients cannot get in between. */
+	/* Append by one system call, so that no data of another client comes in between. */
 	n = pwritev2(a, &iov, 1, 0, RWF_APPEND);
 	if (n < 0)
 		return -errno;

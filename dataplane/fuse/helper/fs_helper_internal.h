@@ -16,12 +16,12 @@
 
 #define HELPERS_PER_QUEUE 2U
 #define HELPERS_PER_EXPORT ((HELPERS_QUEUE_MAX + 1) * HELPERS_PER_QUEUE)
-/* All descriptors that the worker has open when it enters its sandbox have numbers below this. */
+/* The descriptors that the worker has open when it enters its sandbox have numbers below this. */
 #define HELPERS_FDS_STATIC 4096U
 /* Maximum number of bytes that one getdents64(2) call may return. */
 #define HELPERS_DIR_BYTES 32768U
 #define HELPERS_FH_MAX 64U     /* length in bytes of the kernel's longest file handle */
-#define HELPERS_FD_NAME_MAX 12 /* length of a descriptor number as text */
+#define HELPERS_FD_NAME_MAX 12 /* size of a descriptor number as text */
 
 enum helpers_call_state {
 	CALL_FREE,
@@ -32,9 +32,9 @@ enum helpers_call_state {
 			     index is still in the ring */
 };
 
-/* A queue of calls, which are indexes into helpers_export.calls. The worker adds calls, and the
- * helpers of the queue take them. Both counters only grow; call number n is at calls[n %
- * HELPERS_CALLS_MAX]. */
+/* A queue of calls. The entries are indexes into helpers_export.calls. The worker adds calls, and
+ * the helpers of the queue take them. Both counters only grow; call number n is in entry n %
+ * HELPERS_CALLS_MAX. */
 struct helpers_ring {
 	_Alignas(64) uint32_t head; /* calls taken so far; written by the helpers */
 	_Alignas(64) uint32_t tail; /* calls added so far; written by the worker */
@@ -43,7 +43,8 @@ struct helpers_ring {
 
 struct helpers_export {
 	struct helpers_ring queues[HELPERS_QUEUE_MAX]; /* one ring for each enum helpers_queue */
-	/* Bit per call whose result is complete. Helpers set bits, the worker clears them. */
+	/* A bit for each call whose result is complete. Helpers set the bits, the worker clears
+	 * them. */
 	_Alignas(64) uint64_t done[HELPERS_CALLS_MAX / 64];
 	/* The helpers write these before they reach STAGE_SERVING. */
 	uint32_t gives_handles; /* 1: objects of the export have handles that can be reopened */
@@ -60,8 +61,8 @@ struct helpers_export {
 
 /* A process as the worker sees it. */
 struct helpers_proc {
-	_Alignas(64) uint32_t asleep; /* 1: the process waits on wake_fd, or is about to. The
-					 process sets this; process and worker clear it */
+	_Alignas(64) uint32_t asleep; /* 1: the process waits on wake_fd or is about to; set by the
+					 process, cleared by the process or the worker */
 	uint32_t stage;		      /* the enum helpers_stage that the process has reached */
 	int32_t error;		      /* negative errno if the process failed at that stage,
 					 else 0 */
@@ -77,10 +78,11 @@ enum helpers_stage { STAGE_NONE, STAGE_STARTED, STAGE_SERVING, STAGE_STOP };
 /* The memory that the worker shares with its helpers; mapped before they are started. */
 struct fs_helper {
 	/* written by helpers, read by the worker */
-	_Alignas(64) uint32_t done_exports;  /* bit per export whose `done` may have a new bit */
-	_Alignas(64) uint32_t worker_sleeps; /* 1: the helper must write done_fd after the next
-						result. The worker sets this; worker and helpers
-						clear it */
+	_Alignas(64) uint32_t done_exports;  /* a bit for each export whose `done` may have a new
+						bit */
+	_Alignas(64) uint32_t worker_sleeps; /* 1: a helper must write to done_fd after its next
+						result; set by the worker, cleared by the worker or
+						a helper */
 	_Alignas(64) uint32_t stage; /* the stage that the worker wants the processes to reach */
 	uint32_t broken;	     /* 1: a helper has ended unexpectedly; set by the watcher */
 	/* The worker writes the following members; the processes read them when they reach a
@@ -96,22 +98,22 @@ struct fs_helper {
 	uint8_t *arena; /* memory for data of calls, at the same address in all processes */
 	size_t arena_bytes;
 	size_t bytes; /* size in bytes of the mapping that contains this struct */
-	/* Bit per descriptor that was open when the worker entered its sandbox (sockets, devices,
-	 * memory): the watcher closes these after the worker's end. */
+	/* A bit for each descriptor that was open when the worker entered its sandbox (sockets,
+	 * devices, memory). The watcher closes these after the worker's end. */
 	uint8_t fds_static[HELPERS_FDS_STATIC / 8];
-	/* Calls that the worker has cancelled before a helper took them: export << 8 | call. */
+	/* Calls that the worker has cancelled before a helper took them, as export << 8 | call. */
 	uint16_t taken_back[LAUNCH_EXPORTS_MAX * HELPERS_CALLS_MAX];
-	/* Number of entries in taken_back: calls that the worker's callback has not received
-	 * yet. */
+	/* Number of entries in taken_back that the worker's callback has not received yet. */
 	unsigned n_taken_back;
 	struct launch_ids ids[LAUNCH_IDS_MAX]; /* the configuration's ranges of mapped ids */
 	uint32_t n_ids;
 	bool sleeps;	 /* the value that the worker last wrote to worker_sleeps */
-	uint64_t wakes;	 /* expected wake-ups: writes to done_fd that were not read yet, or will
-			    still be made */
+	uint64_t wakes;	 /* expected wake-ups: how many writes to done_fd were made or will be made,
+			    and were not read yet */
 	unsigned n_arms; /* number of calls of wakes_read() while `wakes` is 0; a few of them read
 			    done_fd nevertheless */
-	struct helpers_proc procs[1 + LAUNCH_EXPORTS_MAX * HELPERS_PER_EXPORT]; /* first: watcher */
+	struct helpers_proc procs[1 + LAUNCH_EXPORTS_MAX * HELPERS_PER_EXPORT]; /* the first process
+										   is the watcher */
 	struct helpers_export exports[];
 };
 
@@ -130,19 +132,20 @@ struct helper {
 	uintptr_t arena; /* copies of pool->arena and pool->arena_bytes, by which the helper checks
 			    where the data of a call is */
 	size_t arena_bytes;
-	unsigned owner;	 /* number by which the journal and the locks of directories know this
-			    process */
-	uint64_t key[2]; /* signs handles of the export; derived from the host's key */
+	unsigned owner;	 /* number of this process as an owner in the journal and of directory
+			    locks */
+	uint64_t key[2]; /* key for signing the export's handles; derived from the host's key */
 	int root_fd;	 /* the export's root */
 	int root_mount_id;
 	bool gives_handles; /* value of helpers_export.gives_handles */
-	bool fine_times;    /* the file system gives each change that follows a stat a new ctime */
+	bool fine_times;    /* with this file system, each change of a file after a read of its
+			       attributes gets a new ctime */
 	uint64_t root_dev, root_ino;
 	uint64_t caps;		 /* bit mask of the capabilities that the helper may make
 				    effective */
 	uint64_t caps_effective; /* bit per capability that is effective now */
-	struct fuse_ids ids;	 /* the thread's current identity, together with the next three
-				    members */
+	struct fuse_ids ids;	 /* the thread's current identity, which the next three members
+				    complete */
 	uint32_t umask;
 	uint32_t n_groups, groups[HELPERS_GROUPS_MAX];
 	/* The current call; valid during helper_call_run(). */
@@ -151,11 +154,12 @@ struct helper {
 	struct helper_result result; /* result of the current call, copied to shared memory at
 					the end */
 	int fd;			     /* descriptor to return to the worker; -1: none */
-	/* The call's claim of its journal record. claim.rec is NULL if the call may run twice. */
+	/* The call's claim of its journal record. claim.rec is NULL if the call may be executed
+	 * twice. */
 	struct journal_claim claim;
-	bool suspect; /* a helper was killed while it executed this request, which may have been
-			 executed */
-	uint32_t *locks[2]; /* locks of directories that the call holds until it ends; NULL: none */
+	bool suspect; /* a helper was killed while it executed this request, so the request may have
+			 been executed */
+	uint32_t *locks[2]; /* the locks of directories that the call holds; NULL: none */
 	_Alignas(8) uint8_t room[HELPERS_DIR_BYTES]; /* temporary space for directory entries */
 };
 
@@ -177,7 +181,8 @@ struct helpers_fh {
 static inline bool helpers_ring_is_empty(const struct helpers_ring *r)
 {
 	/* Pairs with fs_helper_submit(): either this helper sees the new call, or
-	 * fs_helper_submit() sees that this helper is `asleep`. Other helpers may move the head. */
+	 * fs_helper_submit() sees that this helper is `asleep`. The head is read atomically,
+	 * because other helpers may move it. */
 	return __atomic_load_n(&r->head, __ATOMIC_SEQ_CST) ==
 	       __atomic_load_n(&r->tail, __ATOMIC_SEQ_CST);
 }
@@ -187,7 +192,7 @@ static inline void helpers_fd_wake(int fd)
 	const uint64_t one = 1;
 
 	if (write(fd, &one, sizeof(one)) < 0)
-		return; /* the process is awake, or has ended */
+		return; /* the process is awake already, or has ended */
 }
 
 /* fs_helper_run.c */
@@ -218,39 +223,40 @@ void helper_call_run(struct helper *self, struct helper_call *shared);
 const char *helper_fd_name(int fd, char name[HELPERS_FD_NAME_MAX]);
 /* Sets the groups with which the user may access the objects a and b; -1: no object. */
 int helper_groups_set(struct helper *self, int a, int b);
-/* Sets the thread's identity and privileges for the call. Returns 0 or a negative errno, after
- * which they may be changed in part. */
+/* Sets the thread's identity and privileges for the call. Returns 0 or a negative errno. After an
+ * error, the identity may be changed in part. */
 int helper_creds(struct helper *self);
 /* Restores all privileges for the rest of the call. */
 void helper_creds_restore(struct helper *self);
 int helper_answer_attr(struct helper *self, int fd);
 /* Adds the attributes of the open file to the result if possible. Does not check for extended
- * attributes, because a write adds none. */
+ * attributes, because no write adds any. */
 void helper_answer_stat(struct helper *self, int fd);
 /* Returns whether the open file has no extended attributes visible to clients. */
 bool helper_has_no_xattrs(int fd);
-/* Add attributes to the result, and the object's handle if it has one. _entry: of an open file;
- * _name: of a name in a directory. */
+/* Add to the result the object's attributes and, if it has one, its handle. _entry: of an open
+ * file; _name: of a name in a directory. */
 int helper_answer_entry(struct helper *self, int fd);
 int helper_answer_name(struct helper *self, int dirfd, const char *name);
 /* Makes the result for an object of type fmt that this call has created and a local user has
  * removed since. */
 void helper_answer_removed(struct helper *self, uint32_t fmt);
-/* Records the state of the object at fd as evidence; fd -1: there is no object. */
+/* Writes the state of the object at fd to *ret, as evidence for the journal; fd -1: there is no
+ * object. */
 void helper_evidence(const struct helper *self, int fd, struct journal_object *ret);
 /*
- * Writes the evidence to the journal. Call it before making a change. a, b: the objects that the
- * change will alter; their altered state later proves that the change was made. Returns 1 if the
- * caller must make the change. Returns 0 if the caller must not make it: another helper was killed
- * while it executed this request, and may have made the change according to the evidence. The
- * result then says so.
+ * Writes the evidence to the journal. Call it before making a change. a, b: the state, before the
+ * change, of the objects that the change alters. A later helper can tell by their new state that
+ * the change was made. Returns 1 if the caller must make the change. Returns 0 if another helper
+ * was killed during this request and, by the evidence, may have made the change: the caller must
+ * not make it. The result then says that the outcome is unknown.
  */
 int helper_log_intent(struct helper *self, const struct journal_object *a,
 		      const struct journal_object *b);
-/* Tells the worker how many bytes the call is about to free, allocate or copy. */
+/* Informs the worker how many bytes the call is about to free, allocate or copy. */
 void helper_work_set(struct helper *self, uint64_t bytes);
-/* Locks one or two directories (b -1: only one): other helpers cannot change them until this call
- * ends. */
+/* Locks one or two directories (b -1: only one) until this call ends, so that no other helper
+ * changes them. */
 int helper_lock(struct helper *self, int a, int b);
 void helper_locks_drop(struct helper *self);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Calls that look up and change names. A change first locks its directories, so that calls of other
- * clients cannot invalidate its checks. Local users of the server still can.
+ * clients cannot invalidate the checks that it makes. Local users of the server still can.
  */
 #include "dataplane/fuse/helper/fs_helper_internal.h"
 #include <stdio.h>
@@ -22,9 +22,9 @@ static bool is_root(const struct helper *self, const struct stat *st)
 	return st->st_dev == self->root_dev && st->st_ino == self->root_ino;
 }
 
-/* Checks that the directory is still inside the export, by walking up to the export's root. Only
- * then ".." is served, because a directory that was moved out of the export must not reveal its
- * parents. */
+/* Checks that the directory is still inside the export, by walking up to the export's root. Clients
+ * get ".." only after this check, because a directory that was moved out of the export must not
+ * reveal its parents. */
 static int below_root_check(const struct helper *self, int fd)
 {
 	autoclose int up = -1;
@@ -87,8 +87,8 @@ int helper_op_lookup(struct helper *self, int a, int b)
 
 /* ------------------------------------------------------------------ creating names */
 
-/* Checks that the name does not exist, and records the evidence. Returns what helper_log_intent()
- * returns, or a negative errno such as -EEXIST. */
+/* Checks that the name does not exist, and records the evidence. Has the results of
+ * helper_log_intent(), or returns a negative errno such as -EEXIST. */
 static int new_begin(struct helper *self, int dirfd)
 {
 	struct journal_object nothing = {}, dir;
@@ -106,9 +106,9 @@ static int new_begin(struct helper *self, int dirfd)
 }
 
 /*
- * Makes the result for the object that was created, which is found by its name. If a local user has
- * removed the object since, the client must still learn that it was created. The result then has a
- * handle that is always stale, as if the object had been removed later.
+ * Makes the result for the object that this call has created, which it finds by its name. If a
+ * local user has removed the object since, the client must still learn that it was created. The
+ * result then has a handle that is always stale, as if the object had been removed later.
  */
 static int new_answer(struct helper *self, int dirfd, uint32_t fmt)
 {
@@ -188,7 +188,7 @@ int helper_op_tmpfile(struct helper *self, int a, int b)
 	return helper_answer_entry(self, fd);
 }
 
-/* Opens the existing file. */
+/* Opens an existing file for CREATE. */
 static int create_open(struct helper *self, int path_fd)
 {
 	const struct helper_call *c = &self->call;
@@ -234,8 +234,8 @@ int helper_op_create(struct helper *self, int a, int b)
 
 	if ((self->call.oflags & O_ACCMODE) == O_ACCMODE)
 		return -EINVAL;
-	/* Several tries, because local users of the server may create and remove the file between
-	 * these calls. */
+	/* Try several times, because local users of the server may create and remove the file
+	 * between these calls. */
 	for (unsigned tries = 0; r == 0 && tries < 16; tries++) {
 		autoclose int fd = name_open(a, self->call.name);
 

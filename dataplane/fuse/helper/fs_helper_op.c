@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Functions that the operations of a helper share: the user's identity, results, the journal's
- * evidence of whether a change was made, and locks of directories.
+ * Functions that the operations of a helper share: they set the user's identity, make results,
+ * write and check the journal's evidence, and lock directories.
  */
 #include "dataplane/fuse/helper/fs_helper_internal.h"
 #include <linux/capability.h>
@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <sys/xattr.h>
 
-/* Two changes of a file within this time may leave the same timestamps. */
+/* Two changes of a file within this time may leave equal timestamps. */
 #define TICK_NS (20 * NSEC_PER_MSEC)
 
 const char *helper_fd_name(int fd, char name[HELPERS_FD_NAME_MAX])
@@ -49,7 +49,7 @@ int helper_creds(struct helper *self)
 	const struct helper_call *c = &self->call;
 	uint32_t mask = c->umask & 0777;
 	uint64_t caps = self->caps;
-	/* The capabilities stay unchanged, because of SECBIT_NO_SETUID_FIXUP. */
+	/* The call does not change the capabilities, because SECBIT_NO_SETUID_FIXUP is set. */
 	int r = fuse_ids_set(&self->ids, c->uid, c->gid);
 
 	if (r < 0)
@@ -66,7 +66,7 @@ int helper_creds(struct helper *self)
 	return caps_set(self, caps);
 }
 
-/* Returns whether the client's gid-map contains the group. */
+/* Returns whether the client's gid map contains the group. */
 static bool group_is_mapped(const struct helper *self, uint32_t gid)
 {
 	const struct helper_call *c = &self->call;
@@ -94,10 +94,9 @@ static unsigned group_add(const struct helper *self, uint32_t *groups, unsigned 
 }
 
 /*
- * A request contains only the user's first group. The client's kernel knows all groups of the user
- * and has checked them. So the server assumes that the user is a member of the objects' groups,
- * just as NFS trusts the list of groups in a request. The file system still decides what each group
- * may do.
+ * A request contains only the user's first group. The client's kernel knows all groups of the user,
+ * and has checked them. So the server assumes that the user is a member of the objects' groups, as
+ * NFS trusts the list of groups in a request. The file system still decides what each group may do.
  */
 int helper_groups_set(struct helper *self, int a, int b)
 {
@@ -127,8 +126,7 @@ int helper_groups_set(struct helper *self, int a, int b)
 
 void helper_creds_restore(struct helper *self)
 {
-	/* If this call fails, the rest of the operation runs with fewer privileges, and then
-	 * fails. */
+	/* If this call fails, the rest of the operation has fewer privileges, and fails. */
 	(void)caps_set(self, self->caps);
 }
 
@@ -155,7 +153,7 @@ static int answer_at(struct helper *self, int fd, const char *name)
 	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW | (*name ? 0 : AT_EMPTY_PATH)) < 0)
 		return -errno;
 	answer_stat(self, &st);
-	/* Check only once per call: no call adds extended attributes before its result is made. */
+	/* Check only once: a call adds no extended attributes before its result is made. */
 	if (!*name && !(self->result.flags & HELPER_RESULT_NO_XATTRS) && helper_has_no_xattrs(fd))
 		self->result.flags |= HELPER_RESULT_NO_XATTRS;
 	return 0;
@@ -193,8 +191,8 @@ int helper_answer_name(struct helper *self, int dirfd, const char *name)
 
 	if (fd >= 0)
 		return helper_answer_entry(self, fd);
-	/* If no descriptor is free, look by name, because the client must learn of an object that
-	 * was created. */
+	/* If no descriptor is free, use the name instead, because the client must learn of an
+	 * object that was created. */
 	return errno == EMFILE || errno == ENFILE ? answer_entry_at(self, dirfd, name) : -errno;
 }
 
@@ -245,9 +243,9 @@ void helper_evidence(const struct helper *self, int fd, struct journal_object *r
 	ret->size = (uint64_t)st.st_size;
 }
 
-/* Returns whether the object is unchanged since the evidence was taken. If timestamps are coarse,
- * the evidence must also be so much newer than the last change that a further change would have got
- * another timestamp. */
+/* Returns whether the object is unchanged since the evidence was taken. With coarse timestamps, two
+ * changes may leave the same timestamp. So then the evidence must also be newer than the last
+ * change by more than the resolution. */
 static bool object_is_same(const struct helper *self, const struct journal_object *was,
 			   const struct journal_object *is, uint64_t before_ns)
 {
@@ -273,7 +271,7 @@ int helper_log_intent(struct helper *self, const struct journal_object *a,
 			return 0;
 		}
 	}
-	/* Forget the evidence of an earlier attempt of this call. */
+	/* Replace the evidence of an earlier attempt of this request. */
 	journal_clear_intent(&self->claim);
 	clock_gettime(CLOCK_REALTIME, &now);
 	rec->before_ns = ns_of(now);
@@ -295,8 +293,9 @@ static uint32_t *lock_for(struct helper *self, int fd)
 		&self->journal)[(st.st_ino * 0x9e3779b97f4a7c15ULL >> 32) % JOURNAL_LOCKS];
 }
 
-/* Takes the lock. Waits while another helper of the same export, of any worker, holds it. The other
- * helper waits only for the disk, so this function hangs only if the disk hangs. */
+/* Takes the lock. Waits while another helper of the same export holds it, at this worker or
+ * another. A helper that holds a lock waits only for the disk, so this function hangs only if the
+ * disk hangs. */
 static void lock_take(struct helper *self, uint32_t *lock)
 {
 	const struct timespec pause = {.tv_nsec = 20000};
@@ -314,7 +313,7 @@ static void lock_take(struct helper *self, uint32_t *lock)
 
 void helper_work_set(struct helper *self, uint64_t bytes)
 {
-	/* Relaxed suffices, because the worker only derives a time limit from it. */
+	/* Relaxed order suffices, because the worker only derives a time limit from the value. */
 	__atomic_store_n(&self->shared->work_bytes, bytes, __ATOMIC_RELAXED);
 }
 

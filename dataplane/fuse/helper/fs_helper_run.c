@@ -28,7 +28,7 @@
 	SYS_ppoll, SYS_read, SYS_write, SYS_close, SYS_getdents64, SYS_exit_group, \
 		SYS_rt_sigreturn, SYS_restart_syscall
 
-#ifdef __SANITIZE_ADDRESS__ /* calls of the sanitizer for its reports, stacks and memory */
+#ifdef __SANITIZE_ADDRESS__ /* system calls of the sanitizer for its reports, stacks and memory */
 #define CALLS_SANITIZER SYS_mmap, SYS_munmap, SYS_sigaltstack, SYS_madvise, SYS_futex, SYS_gettid
 #endif
 
@@ -52,7 +52,7 @@ static const int calls_helper[] = {
 	SYS_linkat,
 	SYS_unlinkat,
 	SYS_renameat2,
-#ifdef SYS_renameat /* call of the C library if there are no flags */
+#ifdef SYS_renameat /* the C library makes this call for renameat2() without flags */
 	SYS_renameat,
 #endif
 	SYS_readlinkat,
@@ -164,8 +164,8 @@ static bool stage_wait(const struct fs_helper *pool, const struct helpers_proc *
 	return stage_wanted(pool) != STAGE_STOP;
 }
 
-/* Makes the process's list of open descriptors the working directory, so that relative names can
- * refer only to these descriptors. */
+/* Makes the directory of the process's own open descriptors the working directory. Relative names
+ * then can refer only to these descriptors. */
 static int chdir_to_own_fds(void)
 {
 	autoclose int fd =
@@ -178,7 +178,7 @@ static int begin(const char *name)
 {
 	cpu_set_t all;
 
-	/* Helpers may run on all cores, not only on the worker's. */
+	/* Allow all cores, because a process inherits the worker's single core. */
 	memset(&all, 0xff, sizeof(all));
 	(void)sched_setaffinity(0, sizeof(all), &all);
 	(void)prctl(PR_SET_NAME, name);
@@ -200,8 +200,8 @@ static bool is_root(const struct fs_helper *pool, int fd)
 	return false;
 }
 
-/* Returns whether a helper may still need the descriptor. Makes no call that a hanging file system
- * could block. */
+/* Returns whether a helper may still need the descriptor. Makes no system call that could block on
+ * a file system that hangs. */
 static bool fd_is_files(const struct fs_helper *pool, int fd)
 {
 	int flags = fcntl(fd, F_GETFL);
@@ -235,7 +235,7 @@ static void worker_fds_close(const struct fs_helper *pool, int own_fds)
 }
 
 /*
- * What the watcher waits for. It uses duplicates of the pool's descriptors. All processes share one
+ * The descriptors on which the watcher waits. They are duplicates: all processes share one
  * descriptor table, and a worker that ends normally closes the pool's descriptors, perhaps before
  * the watcher has run.
  */
@@ -280,7 +280,7 @@ static void watch_end(const struct watch *w)
 }
 
 /* Waits until the worker has ended or, after STAGE_STOP, until all helpers have ended. If a helper
- * ends earlier, tells the worker. Returns true if the worker has ended. */
+ * ends earlier, informs the worker. Returns true if the worker has ended. */
 static bool watch(struct fs_helper *pool, const struct watch *w)
 {
 	struct pollfd p[ARRAY_SIZE(w->p)];
@@ -291,8 +291,8 @@ static bool watch(struct fs_helper *pool, const struct watch *w)
 	while (left > 0 || stage_wanted(pool) != STAGE_STOP) {
 		if (ppoll(p, w->n, NULL, NULL) < 0)
 			continue;
-		/* POLLNVAL counts as the worker's end too: the worker's descriptors are closed, and
-		 * the watcher would spin. */
+		/* POLLNVAL counts as the worker's end too: the descriptor is closed, and poll(2)
+		 * would return at once for ever. */
 		if (p[WATCH_WORKER].revents)
 			return true;
 		if (p[WATCH_WAKE].revents && read(p[WATCH_WAKE].fd, &wakes, sizeof(wakes)) < 0)
@@ -357,8 +357,8 @@ static struct helper_call *call_take(struct helper *self)
 	while (at != __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE)) {
 		uint16_t i = ring->calls[at % HELPERS_CALLS_MAX];
 
-		/* Pairs with the same line in the queue's other helpers: only one of them gets the
-		 * call. */
+		/* Pairs with the same exchange in the queue's other helpers: only one of them gets
+		 * the call. */
 		if (__atomic_compare_exchange_n(&ring->head, &at, at + 1, false, __ATOMIC_SEQ_CST,
 						__ATOMIC_ACQUIRE))
 			return &self->export->calls[i % HELPERS_CALLS_MAX];
@@ -371,8 +371,7 @@ static void call_finish(struct helper *self, struct helper_call *call)
 	struct fs_helper *pool = self->pool;
 	size_t i = (size_t)(call - self->export->calls);
 
-	/* Pairs with done_take() of the worker: the bits are set only when the result is
-	 * complete. */
+	/* Pairs with done_take() of the worker: the result is complete before its bit is set. */
 	__atomic_fetch_or(&self->export->done[i / 64], 1ULL << i % 64, __ATOMIC_RELEASE);
 	__atomic_fetch_or(&pool->done_exports, 1U << self->export_index, __ATOMIC_SEQ_CST);
 	if (__atomic_exchange_n(&pool->worker_sleeps, 0, __ATOMIC_SEQ_CST))
@@ -405,8 +404,8 @@ static void serve(struct helper *self)
 
 /*
  * Returns whether each change of a file after a read of its attributes gets a new timestamp. Most
- * file systems do so with Linux 6.13 and later, but no interface reports it. So this function tries
- * it: with a coarse clock, a timestamp does not change three times within this loop.
+ * file systems do so since Linux 6.13, but no interface reports it. So this function tries it: a
+ * coarse clock does not change three times during this loop.
  */
 static bool times_are_fine(int root_fd)
 {
@@ -436,7 +435,8 @@ static int confine(struct helper *self)
 
 int helpers_run(struct fs_helper *pool, struct helpers_proc *proc, const struct journal *journal)
 {
-	static struct helper self; /* too large for a stack; one per process */
+	static struct helper self; /* static, because it is too large for a stack; there is one per
+				      process */
 	uint64_t key[2] = {};
 	int r = begin("plenum-helper");
 
@@ -452,10 +452,10 @@ int helpers_run(struct fs_helper *pool, struct helpers_proc *proc, const struct 
 	if (r == 0 && pread(pool->key_fd, key, sizeof(key), 0) != (ssize_t)sizeof(key))
 		r = -EBADMSG;
 	if (r == 0)
-		/* Plain writes are not journalled, because they may be repeated. But an old write
-		 * must not be executed after a newer one by the worker's successor. So the helpers
-		 * that write are registered for the worker, and the successor waits for their
-		 * end. */
+		/* Plain writes are not journalled, because they may be repeated. But the helper of
+		 * an earlier worker must not execute an old write after a newer write by the
+		 * successor. So the helpers that write register for their worker, and its successor
+		 * waits for their end. */
 		r = journal_owner_register(&self.journal, self.queue == HELPERS_DATA
 								  ? pool->worker_id
 								  : JOURNAL_NO_WORKER);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The identity of objects: signed handles, and the inode numbers that clients see. The code in this
- * file (signing, the key for it, and opening by handle) confines a compromised worker to its
- * exports.
+ * The identity of objects: signed handles, and the inode numbers that clients see. This file makes
+ * and checks signatures, holds their key, and opens files by handle. So it is the code that limits
+ * a compromised worker to its exports.
  */
 #include "dataplane/fuse/helper/fs_helper_internal.h"
 #include "netcfg/base/hash.h"
@@ -12,7 +12,7 @@
 
 uint64_t fs_helper_ino(uint64_t dev, uint64_t root_dev, uint64_t ino)
 {
-	static const uint64_t key[2]; /* the key is not secret, because it only spreads the
+	static const uint64_t key[2]; /* a key that is not secret, because it only mixes the
 					 numbers */
 	const uint64_t what[2] = {dev, ino};
 
@@ -45,12 +45,12 @@ struct signed_bytes {
 	uint8_t kind, type, len, fh[HELPERS_FH_MAX];
 };
 
-/* Identifies the export, so that its handles are invalid at other exports. */
+/* Identifies the export, so that handles of other exports are invalid in it. */
 struct identity {
 	char name[PLENUM_NAME_MAX];
 	uint8_t fs[16];
 	struct signed_bytes root;
-	uint8_t which; /* selects one half of the key */
+	uint8_t which; /* which half of the key to derive */
 };
 
 static void fs_identity(int root_fd, uint8_t ret[16])
@@ -166,7 +166,8 @@ int helper_open_signed(const struct helper *self, const uint8_t *handle, uint8_t
 	    len != signed_len(&s) + sizeof(mac))
 		return -ESTALE;
 	memcpy(&mac, handle + signed_len(&s), sizeof(mac));
-	/* The comparison of one word takes the same time for all values, so it reveals nothing. */
+	/* The comparison of one word takes equally long for all values, so its duration reveals
+	 * nothing. */
 	differs = mac ^ hash_keyed(self->key, &s, signed_len(&s));
 	if (differs)
 		return -ESTALE;

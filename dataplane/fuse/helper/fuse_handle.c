@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Makes file handles without signature, by which the server finds objects that it knows. Only the
+ * Makes unsigned file handles, by which the server finds objects that it knows already. Only the
  * helpers can sign handles.
  */
 #include "dataplane/fuse/helper/fuse_handle.h"
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define HEAD_BYTES 3U
-#define FH_MAX 64U /* must have the same value as HELPERS_FH_MAX */
+#define FH_MAX 64U /* equals HELPERS_FH_MAX */
 
 int fuse_handle_of(int fd, struct fuse_handle *ret, int *ret_mount)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sets user and group of a thread by setfsuid(2) and setfsgid(2), which report no errors. The
- * server's thread and the helpers use it.
+ * Sets the user and group of a thread by setfsuid(2) and setfsgid(2), which do not report errors.
+ * The server's thread and the helpers use it.
  */
 #include "dataplane/fuse/helper/fuse_ids.h"
 #include <sys/fsuid.h>
 
-#define NONE UINT32_MAX /* invalid as an id, so a call with it only returns the current id */
+#define NONE UINT32_MAX /* an invalid id: a call with it only returns the current id */
 
 void fuse_ids_get(struct fuse_ids *ret)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The user and group with which a thread accesses files: the file system checks permissions for
- * them and makes them the owner of new files. Capabilities may change with the user, see
- * capabilities(7); this module does not handle them. Each thread has one struct fuse_ids, which
+ * The user and group as whom a thread accesses files. The file system checks permissions for them,
+ * and makes them the owner of new files. A change of the user may change capabilities, see
+ * capabilities(7); this module does not handle that. Each thread has one struct fuse_ids, which
  * caches its current identity.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_IDS_H
@@ -17,8 +17,8 @@ struct fuse_ids {
 /* Reads the thread's current ids. */
 void fuse_ids_get(struct fuse_ids *ret);
 /* Switches the thread to this user and group, and updates *now. Makes no system call if they are
- * the current ids. Returns 0 or -EINVAL. After an error the ids may be changed in part, so the
- * caller must not act for this user. */
+ * the current ids. Returns 0 or -EINVAL. After an error only one of the ids may be changed, so the
+ * caller must not access files. */
 int fuse_ids_set(struct fuse_ids *now, uint32_t uid, uint32_t gid);
 
 #endif

@@ -13,15 +13,16 @@
 #define MAGIC 0x334c4e524a4c50ULL /* "PLJRNL3" */
 #define PAGE 4096U
 #define ERRNO_MAX 4095 /* largest errno of the kernel's interface */
-/* If there is no room, a mount that was not seen for this long may lose its records to another
- * mount. */
+/* If all mount numbers are in use, a mount that no worker has seen for this long may lose its
+ * number and records to another mount. */
 #define MOUNT_AWAY_S_MAX (24 * 3600)
 
 struct journal_owner {
-	/* Used by the registered thread: addresses in that thread's memory. */
+	/* Links for the kernel's robust list. Only the registered thread uses them: they are
+	 * addresses in its memory. */
 	struct robust_list node;
-	uint32_t word; /* id of the owner's thread; free if it is 0 or the kernel has marked it as
-			  dead */
+	uint32_t word; /* id of the owner's thread; the entry is free if this is 0 or if the kernel
+			  has marked the thread as dead */
 	uint32_t worker_id;
 	uint64_t since; /* sequence number when the owner registered; claims with smaller numbers
 			   belong to an earlier owner with the same owner number */
@@ -29,8 +30,8 @@ struct journal_owner {
 };
 
 struct journal_mount {
-	uint32_t used;	   /* 0 free, 1 being filled, 2 in use */
-	uint32_t n_opened; /* number of records that were ever opened, at most JOURNAL_RECORDS */
+	uint32_t used;	   /* 0: free; 1: a worker is filling the entry; 2: in use */
+	uint32_t n_opened; /* how many records were ever used, at most JOURNAL_RECORDS */
 	uint32_t next;
 	uint32_t pad;
 	uint8_t id[16];
@@ -38,15 +39,15 @@ struct journal_mount {
 				 was ever used */
 };
 
-/* The file. All zeros are an empty journal, so two processes may open a new journal at the same
- * time. */
+/* The journal in the file. All zeros are a valid empty journal, so two processes may open a new
+ * journal at the same time. */
 struct journal_file {
 	uint64_t magic;
 	uint64_t record_bytes;
 	uint64_t turn;
 	uint64_t pad[5];
 	_Alignas(64) uint32_t locks[JOURNAL_LOCKS];
-	/* The first entry stays free, because owner number 0 stands for "no owner". */
+	/* The first entry is never used, because owner number 0 means "no owner". */
 	struct journal_owner robust_list[JOURNAL_OWNERS_MAX];
 	struct journal_mount mounts[JOURNAL_MOUNTS_MAX];
 	_Alignas(PAGE) struct journal_record records[JOURNAL_MOUNTS_MAX][JOURNAL_RECORDS];
@@ -119,8 +120,8 @@ static int mount_find(const struct journal *j, const uint8_t id[16])
 		uint32_t used = __atomic_load_n(&m[i].used, __ATOMIC_ACQUIRE);
 
 		if (used == 0 && m[i].last_seen_s == 0)
-			break; /* no later slot was ever used, and even reading it would allocate
-				  memory */
+			break; /* no later slot was ever used; do not read them, because reading
+				  allocates memory */
 		if (used == 2 && memcmp(m[i].id, id, sizeof(m[i].id)) == 0)
 			return (int)i;
 	}
@@ -195,8 +196,8 @@ void journal_mount_drop(struct journal *j, unsigned mount)
 
 static uint64_t word_get(const struct journal_record *rec)
 {
-	/* Pairs with word_swap(): a reader of the word also sees all data that was written before
-	 * it. */
+	/* Pairs with word_swap(): a reader of the word also sees everything that was written before
+	 * the word. */
 	return __atomic_load_n(&rec->word, __ATOMIC_ACQUIRE);
 }
 
@@ -209,7 +210,7 @@ static bool word_swap(struct journal_record *rec, uint64_t from, uint64_t to)
 
 static uint64_t seq_next(struct journal *j)
 {
-	/* Relaxed suffices, because the number must only be unique and increasing. */
+	/* Relaxed order suffices, because the numbers must only be unique and increasing. */
 	return __atomic_add_fetch(&j->file->turn, 1, __ATOMIC_RELAXED) & ((1ULL << 40) - 1);
 }
 
@@ -220,7 +221,8 @@ static bool owner_is_alive(const struct journal_owner *l)
 	return (__atomic_load_n(&l->word, __ATOMIC_ACQUIRE) & FUTEX_TID_MASK) != 0;
 }
 
-/* Returns whether the record's owner, as named in its word, can still act on the record. */
+/* Returns whether the owner that the record's word names is alive, so that it may still change the
+ * record. */
 static bool word_is_owned(const struct journal *j, uint64_t word)
 {
 	unsigned owner = JOURNAL_OWNER(word);
@@ -235,7 +237,7 @@ enum journal_state journal_state_get(const struct journal_record *rec)
 	return JOURNAL_STATE(word_get(rec));
 }
 
-/* Decides, by the state of its record, what to do with a repeated request. */
+/* Decides by the state of its record how to handle a repeated request. */
 static enum journal_verdict record_again(struct journal *j, struct journal_record *rec,
 					 uint64_t *ret_ticket)
 {
@@ -246,8 +248,8 @@ static enum journal_verdict record_again(struct journal *j, struct journal_recor
 		if (state == JOURNAL_DONE || state == JOURNAL_ACKED)
 			return JOURNAL_ANSWER;
 		if (state == JOURNAL_FREE)
-			return JOURNAL_FULL; /* the record was freed just now, because the request
-						was cancelled */
+			return JOURNAL_FULL; /* the record was freed just now, because the first
+						request was cancelled */
 		/* If a helper closes the record and exits between the two checks, the word has
 		 * changed, so the swap below fails. */
 		if ((state == JOURNAL_RUNNING || state == JOURNAL_INTENT) && word_is_owned(j, word))
@@ -262,8 +264,8 @@ static enum journal_verdict record_again(struct journal *j, struct journal_recor
 	}
 }
 
-/* Returns whether the record may be reused. last: the search found no record that is certainly
- * unneeded, so it also accepts others. */
+/* Returns whether the record may be reused. last: accept also records that a client might still
+ * need, because there are no others. */
 static bool record_is_reusable(const struct journal *j, uint64_t word, bool last)
 {
 	switch (JOURNAL_STATE(word)) {
@@ -272,8 +274,8 @@ static bool record_is_reusable(const struct journal *j, uint64_t word, bool last
 		return true;
 	case JOURNAL_DONE:
 		return last;
-	default: /* The owner is dead, and the client has not reconnected for a whole round of
-		    the ring, so the client will hardly need the record. */
+	default: /* the owner is dead, and so many requests have come since that the client will
+		    hardly need the record */
 		return last && !word_is_owned(j, word);
 	}
 }
@@ -283,8 +285,8 @@ static struct journal_record *record_new(struct journal *j, unsigned mount, uint
 {
 	struct journal_mount *m = &j->file->mounts[mount];
 
-	/* Search the ring for a record that no client can ask for any more. In a second round,
-	 * reuse the oldest of the others. */
+	/* Search the ring for a record that no client can need any more. If there is none, search
+	 * again and reuse the oldest record that is not in use. */
 	for (unsigned i = 0; i < 2 * JOURNAL_RECORDS; i++) {
 		uint32_t at = __atomic_fetch_add(&m->next, 1, __ATOMIC_RELAXED) % JOURNAL_RECORDS;
 		struct journal_record *rec = &j->file->records[mount][at];
@@ -358,7 +360,7 @@ static struct robust_list_head robust_list = {
 	.list = {&robust_list.list},
 	.futex_offset = (long)offsetof(struct journal_owner, word),
 };
-static uint32_t robust_list_tid; /* id of the thread to which the list belongs */
+static uint32_t robust_list_tid; /* id of the thread that has set the list */
 
 static void robust_list_begin(uint32_t tid)
 {
@@ -369,8 +371,8 @@ static void robust_list_begin(uint32_t tid)
 	syscall(SYS_set_robust_list, &robust_list, sizeof(robust_list));
 }
 
-/* Releases locks that an earlier owner with this number held when it was killed, because no other
- * process would release them. */
+/* Frees the locks that an earlier owner with this number held when it was killed. No other process
+ * would free them. */
 static void locks_stale_drop(struct journal *j, uint32_t owner)
 {
 	for (unsigned i = 0; i < JOURNAL_LOCKS; i++) {
@@ -393,8 +395,8 @@ int journal_owner_register(struct journal *j, uint32_t worker_id)
 
 		if (was & FUTEX_TID_MASK)
 			continue;
-		/* From here on, if the word has this thread's id, the kernel marks the word when
-		 * this thread ends. */
+		/* From here on, the kernel marks the word when this thread ends, if the word
+		 * contains this thread's id. */
 		robust_list.list_op_pending = &l->node;
 		/* Pairs with owner_is_alive(). */
 		if (__atomic_compare_exchange_n(&l->word, &was, tid, false, __ATOMIC_ACQ_REL,
@@ -456,8 +458,8 @@ int journal_claim(struct journal_claim *c, struct journal_record *rec, uint64_t 
 	return -ECANCELED;
 }
 
-/* Changes the state of a claimed record. Only its owner does that, except when the mount is
- * dropped. */
+/* Changes the state of a claimed record. Only the owner of the record does that, or a worker that
+ * drops the mount. */
 static void claim_state(struct journal_claim *c, enum journal_state to)
 {
 	uint64_t word = (c->word & ~0xffULL) | (uint64_t)to;

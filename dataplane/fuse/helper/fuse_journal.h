@@ -30,10 +30,11 @@
 #include "dataplane/fuse/proto/fuse_proto.h"
 #include "netcfg/base/base.h"
 
-/* Maximum number of mounts in a journal. There are more than LAUNCH_SESSIONS_MAX, because some
- * mounts have no session at the moment. */
+/* Maximum number of mounts in a journal. It is larger than LAUNCH_SESSIONS_MAX, because some mounts
+ * have no session at present. */
 #define JOURNAL_MOUNTS_MAX 12288U
-#define JOURNAL_RECORDS 512U /* records per mount; at least twice FUSE_PROTO_CALLS_MAX */
+/* Number of records of each mount; at least twice FUSE_PROTO_CALLS_MAX. */
+#define JOURNAL_RECORDS 512U
 /* Maximum number of helper threads of all workers that serve the export */
 #define JOURNAL_OWNERS_MAX 2048U
 #define JOURNAL_LOCKS 64U
@@ -52,11 +53,11 @@ enum {
 	HELPER_RESULT_ATTR = 1,	      /* attr and dev are valid */
 	HELPER_RESULT_HANDLE = 2,     /* handle is valid */
 	HELPER_RESULT_CREATED = 4,    /* CREATE: the call created the file */
-	HELPER_RESULT_UNKNOWN = 8,    /* -EIO, because the outcome cannot be determined */
+	HELPER_RESULT_UNKNOWN = 8,    /* error is -EIO, because the outcome of the call is
+					 unknown */
 	HELPER_RESULT_NO_XATTRS = 16, /* the object whose attributes are in attr had no extended
 					 attributes */
-	HELPER_RESULT_END = 32,	      /* READDIR: the result has the last entries of the
-					 directory */
+	HELPER_RESULT_END = 32,	      /* READDIR: these are the last entries of the directory */
 };
 
 /* The outcome of a call. */
@@ -71,7 +72,7 @@ struct helper_result {
 	uint8_t pad[7];
 };
 
-/* State of an object before the change: evidence. */
+/* Evidence: the state of an object before the change. */
 struct journal_object {
 	uint64_t id; /* hash of the object's kernel file handle; 0: there was no object */
 	uint64_t ctime_ns;
@@ -81,13 +82,13 @@ struct journal_object {
 
 struct journal_record {
 	uint64_t word; /* state, owner and sequence number (JOURNAL_STATE, JOURNAL_OWNER,
-			  JOURNAL_SEQ); written last */
+			  JOURNAL_SEQ); stored last */
 	uint64_t unique;
 	uint32_t opcode;
 	uint32_t pad;
 	struct helper_result result;
-	uint64_t before_ns;	    /* CLOCK_REALTIME when the evidence was taken */
-	struct journal_object a, b; /* the evidence: the objects before the change */
+	uint64_t before_ns;	    /* value of CLOCK_REALTIME when the evidence was taken */
+	struct journal_object a, b; /* the evidence: the objects' state before the change */
 	uint64_t room[9];
 };
 _Static_assert(sizeof(struct journal_record) % 64 == 0, "whole cache lines");
@@ -96,7 +97,7 @@ _Static_assert(sizeof(struct journal_record) % 64 == 0, "whole cache lines");
 	((uint64_t)(state) | (uint64_t)(owner) << 8 | (uint64_t)(turn) << 24)
 #define JOURNAL_STATE(word) ((enum journal_state)((word)&0xff))
 #define JOURNAL_OWNER(word) ((unsigned)((word) >> 8 & 0xffff))
-#define JOURNAL_SEQ(word) ((word) >> 24) /* 40 bits */
+#define JOURNAL_SEQ(word) ((word) >> 24) /* the sequence number has 40 bits */
 
 struct journal_file; /* the layout; private to fuse_journal.c */
 
@@ -105,8 +106,8 @@ struct journal {
 	unsigned owner; /* number of the owner that this worker has registered; 0: none */
 };
 
-/* Returns the size of the journal in the memfd; the caller may use the space behind it. It is
- * address space: each page is allocated when it is first written. */
+/* Returns the size of the journal in the memfd; the caller may use the space behind it. The size is
+ * address space: each page gets memory when it is first written. */
 size_t journal_bytes(void);
 
 /* Maps the journal in the memfd, which is extended if necessary. The caller still owns fd. Discards
@@ -128,26 +129,28 @@ uint64_t journal_mount_seen_s(const struct journal *j, unsigned mount);
 void journal_mount_drop(struct journal *j, unsigned mount);
 
 enum journal_verdict {
-	JOURNAL_RUN,	  /* a record was opened: submit the call with it */
-	JOURNAL_ANSWER,	  /* the request has run: record->result is the outcome */
-	JOURNAL_WAIT,	  /* a helper is running the request: retry later */
+	JOURNAL_RUN,	  /* the record is ready: submit the call with it */
+	JOURNAL_ANSWER,	  /* the request was executed: record->result is the outcome */
+	JOURNAL_WAIT,	  /* a helper is executing the request: retry later */
 	JOURNAL_FULL,	  /* no record is free: retry later */
-	JOURNAL_MISMATCH, /* the number belongs to another operation: the client is faulty */
+	JOURNAL_MISMATCH, /* a record with this request number belongs to another operation: the
+			     client is faulty */
 };
 /*
- * Begins a request that must not run twice. again: the request may have been sent before. After
- * JOURNAL_RUN, pass *ret_ticket in the call. If a helper that was killed may have executed the
- * request, the next helper decides by the evidence whether it did, before it executes the request.
+ * Begins a request that must not be executed twice. again: the client may have sent the request
+ * before. After JOURNAL_RUN, pass *ret_ticket in the call. If a helper was killed and may have
+ * executed the request, the next helper checks the evidence before it executes the request.
  */
 enum journal_verdict journal_begin(struct journal *j, unsigned mount, uint64_t unique,
 				   uint32_t opcode, bool again, struct journal_record **ret,
 				   uint64_t *ret_ticket);
-/* Copies the outcome of a request that has run. Returns false if the outcome is invalid, because
- * another process that shares the journal has damaged it. */
+/* Copies the outcome of a request that was executed. Returns false if the outcome is invalid,
+ * because another process that shares the journal has damaged it. */
 bool journal_result_get(const struct journal_record *rec, struct helper_result *ret);
-/* Returns the state of the record, for a caller that waits for its end. */
+/* Returns the state of the record. A caller can thus wait for the end of its request. */
 enum journal_state journal_state_get(const struct journal_record *rec);
-/* Call when the client has the reply: the record may then be reused, the oldest first. */
+/* Call when the client has got the reply: the record may then be reused. The oldest records are
+ * reused first. */
 void journal_ack(struct journal_record *rec);
 /* Frees a record whose call was never submitted. */
 void journal_cancel(struct journal_record *rec, uint64_t ticket);
@@ -156,11 +159,11 @@ void journal_cancel(struct journal_record *rec, uint64_t ticket);
 
 #define JOURNAL_NO_WORKER UINT32_MAX
 
-/* Registers the calling thread as an owner until it ends. A thread may register once in each of
- * several journals. worker_id: the worker that does not count as ended while the thread is alive;
+/* Registers the calling thread as an owner until the thread ends. A thread may register once in
+ * each of several journals. worker_id: this worker counts as alive while the thread is alive;
  * JOURNAL_NO_WORKER: none. Returns the owner's number, or -ENOSPC if no number is free. */
 int journal_owner_register(struct journal *j, uint32_t worker_id);
-/* Returns whether a thread that registered for this worker is alive. */
+/* Returns whether any thread that has registered for this worker is alive. */
 bool journal_worker_is_alive(const struct journal *j, uint32_t worker_id);
 /* Returns whether the owner's thread is alive. */
 bool journal_owner_is_alive(const struct journal *j, unsigned owner);
@@ -170,21 +173,21 @@ uint32_t *journal_locks(struct journal *j);
 /* Returns whether rec points to a record of the journal. */
 bool journal_contains(const struct journal *j, const struct journal_record *rec);
 
-/* A record that a helper has claimed. */
+/* A helper's claim of a record: the helper executes the request of the record. */
 struct journal_claim {
 	struct journal_record *rec;
 	uint64_t word;
 };
 
-/* Claims the record, to execute its request. Returns 0 if the request has not run; 1 if an earlier
- * attempt has an unknown outcome; or -ECANCELED if the request is done or another process owns the
- * record. */
+/* Claims the record, to execute its request. Returns 0 if the request was not executed; 1 if the
+ * outcome of an earlier attempt is unknown; or -ECANCELED if the request is done or another process
+ * owns the record. */
 int journal_claim(struct journal_claim *c, struct journal_record *rec, uint64_t ticket,
 		  unsigned owner);
 /* Call after writing the evidence and before making the change. */
 void journal_log_intent(struct journal_claim *c);
-/* Call when it is proved that an earlier attempt did not run. The claim is then like a new
- * claim. */
+/* Call when it is proved that an earlier attempt has changed nothing. The claim is then like a new
+ * one. */
 void journal_clear_intent(struct journal_claim *c);
 /* Undoes the claim. The record can be claimed again with the same ticket. */
 void journal_return(struct journal_claim *c, uint64_t ticket);

@@ -8,11 +8,11 @@
 #define HELLO_MAGIC 0x46534831U
 
 struct hello_bytes {
-	uint32_t magic, version; /* little endian */
+	uint32_t magic, version; /* both in little-endian order */
 	uint8_t mount_id[16];
 	uint8_t read_only, follows_redirects, purpose;
 	uint8_t pad[5];
-	char names[3][PLENUM_NAME_MAX]; /* export, client, server */
+	char names[3][PLENUM_NAME_MAX]; /* names of the export, the client and the server */
 };
 _Static_assert(sizeof(struct hello_bytes) == FUSE_HELLO_BYTES, "no padding between the fields");
 
@@ -36,8 +36,8 @@ void fuse_hello_put(uint8_t ret[FUSE_HELLO_BYTES], const struct fuse_hello *h)
 	memcpy(ret, &b, sizeof(b));
 }
 
-/* Returns whether the name has only characters that a configuration allows. Other names are
- * refused, because the server displays the names of clients. */
+/* Returns whether the name has only characters that names in a configuration may have. The server
+ * displays the names of clients, so it refuses other characters. */
 static bool name_is_plain(const char name[PLENUM_NAME_MAX])
 {
 	const size_t len = strnlen(name, PLENUM_NAME_MAX);

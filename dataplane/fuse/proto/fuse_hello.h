@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The client's hello, which is the application data in the transport's handshake: the export and
- * the host that the client wants, and the mount that it serves. Only this module knows its format
- * (plenum-protocol(7)). The functions only read and write bytes.
+ * The client's hello, which is the application data in the transport's handshake. It names the
+ * export, the server's host and the mount. Only this module knows its format (plenum-protocol(7)).
+ * The functions only read and write bytes.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_HELLO_H
 #define PLENUM_DATAPLANE_FUSE_HELLO_H
@@ -13,7 +13,7 @@
 
 /* The purpose of the session. A full server prefers mounts to mount workers. Beyond its limit it
  * accepts LAUNCH_SESSIONS_OWING mount workers that finish their requests, because no other process
- * can finish them; further ones count as other mount workers. */
+ * can finish them; further ones count like mount workers that do not finish requests. */
 enum fuse_hello_purpose {
 	FUSE_HELLO_MOUNT,
 	FUSE_HELLO_MOUNT_WORKER,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Counts how long requests take, by the class of their opcode, at client and server. It is called
- * once per answer, so it neither allocates nor makes system calls.
+ * Counts how long requests take, by the class of their opcode, at the client and at the server. It
+ * is called once per answer, so it neither allocates memory nor makes system calls.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_LATENCY_H
 #define PLENUM_DATAPLANE_FUSE_LATENCY_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Begins and completes a run of RDMA tests (struct launch_ping), for both sides of a mount. */
+/* Begins and completes RDMA tests (struct launch_ping), for both sides of a mount. */
 #include "dataplane/fuse/proto/fuse_ping.h"
 
 #include <stdio.h>

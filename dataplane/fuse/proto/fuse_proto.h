@@ -79,13 +79,14 @@
 
 #define FUSE_PROTO_MAJOR 7
 #define FUSE_PROTO_MINOR_MIN 31 /* Linux 5.4 */
-#define FUSE_PROTO_MINOR_MAX 38 /* newest minor version that server_check knows completely */
+/* The newest minor version of which server_check.c knows all requests. */
+#define FUSE_PROTO_MINOR_MAX 38
 
 #define FUSE_PROTO_MAX_WRITE (1U << 20) /* maximum number of bytes of data in a WRITE or READ */
 #define FUSE_PROTO_MAX_PAGES 256
 #define FUSE_PROTO_MAX_READAHEAD (1U << 20)
 /* Maximum number of background requests of a mount. Direct reads and writes count too, so with a
- * smaller limit many programs would wait for each other. */
+ * small limit programs would wait for each other. */
 #define FUSE_PROTO_MAX_BACKGROUND 256
 #define FUSE_PROTO_CALLS_MAX 256
 
@@ -114,7 +115,7 @@
 	 FUSE_ASYNC_DIO | FUSE_PARALLEL_DIROPS | FUSE_POSIX_ACL | FUSE_MAX_PAGES |                 \
 	 FUSE_CACHE_SYMLINKS | FUSE_HANDLE_KILLPRIV_V2 | FUSE_INIT_EXT | FUSE_PROTO_HAS_RESEND)
 
-/* Offsets in messages, for buffers that align the file data. */
+/* Offsets of file data in messages, so that a buffer can align the data. */
 #define FUSE_PROTO_WRITE_DATA (sizeof(struct fuse_in_header) + sizeof(struct fuse_write_in))
 #define FUSE_PROTO_READ_DATA sizeof(struct fuse_out_header)
 
@@ -133,13 +134,13 @@
 #define FUSE_PROTO_EMPTY 4U
 /*
  * Optional features of both sides. The first unused word of INIT's argument has those that the
- * client supports; the same word of the answer has those in force. A peer that does not know the
- * word leaves it 0.
+ * client supports, and the same word of the answer has those in force. A peer that does not know
+ * this word leaves it 0.
  */
 #define FUSE_PROTO_FEATURE_DIR_ATTR 1U /* answers may have FUSE_PROTO_RESP_DIR_ATTR */
 #define FUSE_PROTO_FEATURE_LEASE 2U    /* entries may be FUSE_PROTO_LEASED */
-/* The argument of a RELEASE or RELEASEDIR is followed by the file handles of up to
- * FUSE_PROTO_RELEASES_MAX - 1 more closed files, of either kind. */
+/* Further file handles follow the argument of a RELEASE or RELEASEDIR: one request can close up to
+ * FUSE_PROTO_RELEASES_MAX files and directories. */
 #define FUSE_PROTO_FEATURE_RELEASES 4U
 #define FUSE_PROTO_FEATURE_END 8U    /* answers may have FUSE_PROTO_RESP_END */
 #define FUSE_PROTO_FEATURE_ONLY 16U  /* READs may have FUSE_PROTO_REQ_ONLY */
@@ -147,11 +148,12 @@
 /* The server leaves permission checks to the client's kernel. A SETATTR with FATTR_CTIME alone sets
  * the ctime to the current time and changes nothing else. */
 #define FUSE_PROTO_FEATURE_TOUCH 64U
-/* Mounts whose ids differ only in the last four bits belong to one kernel: they share caches, so a
- * change by one of them need not be reported to the others. */
+/* Mounts whose ids differ only in the last four bits belong to one kernel. They share its caches,
+ * so changes by one of them need not be reported to the others. */
 #define FUSE_PROTO_FEATURE_MOUNT_WORKERS 128U
-/* open_flags in OPENDIR's argument says how many bytes of entries the server may append to its
- * answer. FUSE_PROTO_RESP_END says that all entries of the directory were appended. */
+/* In the argument of OPENDIR, open_flags is the number of bytes of entries that the server may
+ * append to its answer. FUSE_PROTO_RESP_END in the answer means that it has appended all entries of
+ * the directory. */
 #define FUSE_PROTO_FEATURE_LIST 256U
 #define FUSE_PROTO_FEATURE_WRITTEN 512U /* WRITEs may have FUSE_PROTO_REQ_ATTR */
 /* Answers may have FUSE_PROTO_RESP_NAMES; requires FUSE_PROTO_FEATURE_LIST. */
@@ -173,8 +175,8 @@
 #define FUSE_PROTO_FEATURE_LOCKS 2048U
 #define FUSE_PROTO_LK_CANCEL (1U << 31)
 #define FUSE_PROTO_FLUSH_OPENER 1U
-#define FUSE_PROTO_INIT_EPOCH \
-	1U /* first of the two words in fuse_init_out.unused, low half first */
+/* The first of two words in fuse_init_out.unused; the first has the low half. */
+#define FUSE_PROTO_INIT_EPOCH 1U
 /*
  * With LOCKS: after a reboot of the server's host, the client can reclaim its locks. The word
  * FUSE_PROTO_INIT_RECLAIM of INIT's answer is 1 if it must, with the same lock epoch as before the
@@ -186,7 +188,7 @@
 #define FUSE_PROTO_FEATURE_RECLAIM 4096U
 #define FUSE_PROTO_LK_RECLAIM (1U << 30)
 #define FUSE_PROTO_LK_RECLAIMED (1U << 29)
-#define FUSE_PROTO_INIT_RECLAIM 3U /* word in fuse_init_out.unused */
+#define FUSE_PROTO_INIT_RECLAIM 3U /* index of the word in fuse_init_out.unused */
 #define FUSE_PROTO_FEATURES                                                                      \
 	(FUSE_PROTO_FEATURE_DIR_ATTR | FUSE_PROTO_FEATURE_LEASE | FUSE_PROTO_FEATURE_RELEASES |  \
 	 FUSE_PROTO_FEATURE_END | FUSE_PROTO_FEATURE_ONLY | FUSE_PROTO_FEATURE_EMPTY |           \
@@ -198,14 +200,14 @@
 #define FUSE_PROTO_REQ_HANDLES_MAX 2
 
 enum {
-	/* OPEN, OPENDIR: the client has this file open already, but the server has forgotten that.
-	 * The server ignores O_TRUNC, and grants a permission that was granted before. It also
-	 * opens a file without a name, which would otherwise be ESTALE. */
+	/* OPEN, OPENDIR: the client has this file open already, but the server does not know that
+	 * any more. The server ignores O_TRUNC, and grants a permission that was granted before. It
+	 * also opens an unlinked file, which would otherwise fail with ESTALE. */
 	FUSE_PROTO_REQ_REOPEN = 1,
 	FUSE_PROTO_REQ_BULK = 2, /* READ, WRITE: struct fuse_proto_bulk follows the handles */
-	FUSE_PROTO_REQ_ONLY = 4, /* the server must fail the READ instead of sending the data in
-				    packets */
-	FUSE_PROTO_REQ_ATTR = 8, /* WRITE: return FUSE_PROTO_RESP_ATTR */
+	FUSE_PROTO_REQ_ONLY = 4, /* READ: the server must fail the request instead of sending the
+				    data in packets */
+	FUSE_PROTO_REQ_ATTR = 8, /* WRITE: the answer must have FUSE_PROTO_RESP_ATTR */
 };
 
 struct fuse_proto_req_tail {
@@ -220,7 +222,8 @@ enum {
 	FUSE_PROTO_RESP_SERVER = 2,   /* struct fuse_proto_server; INIT only */
 	FUSE_PROTO_RESP_DIR_ATTR = 4, /* struct fuse_attr of the directory in which the request has
 					 created or removed a name */
-	FUSE_PROTO_RESP_BULK = 8,     /* struct fuse_proto_bulk_done; the request had REQ_BULK */
+	FUSE_PROTO_RESP_BULK = 8,     /* struct fuse_proto_bulk_done; only if the request had
+					 REQ_BULK */
 	FUSE_PROTO_RESP_END = 16,   /* READDIR, READDIRPLUS: there are no more entries; OPENDIR: all
 				       entries of the directory follow struct fuse_open_out, in the
 				       format of READDIRPLUS */
@@ -238,33 +241,35 @@ struct fuse_proto_resp_tail {
 };
 
 struct fuse_proto_server {
-	uint64_t incarnation; /* random in each process of the server, and changed if the server has
-				 closed the mount's files. If it has changed, no file of the client
-				 is open at the server */
-	uint64_t verifier; /* changes when data that were acknowledged but not synced may be lost */
+	uint64_t incarnation; /* a random number of the server's process, which also changes when
+				 the server closes the mount's files. If it has changed, no file of
+				 the client is open at the server */
+	uint64_t verifier;    /* changes when acknowledged but unsynced data may be lost */
 };
 
 #define FUSE_PROTO_RDMA 0x504c0001U /* an opcode that no kernel uses */
 #define FUSE_PROTO_RDMA_VERSION 2
 #define FUSE_PROTO_RDMA_LEGS_MAX 8
-/* Value of fuse_proto_rdma_leg.status in the request: check the existing pair */
+/* Value of fuse_proto_rdma_leg.status in a request that only checks the existing pair. */
 #define FUSE_PROTO_RDMA_CHECK 1
 
 struct fuse_proto_rdma_leg {
-	uint8_t leg;	/* number that the client chose, below FUSE_PROTO_RDMA_LEGS_MAX */
-	uint8_t status; /* 0, or FUSE_PROTO_RDMA_CHECK; in the answer: 0, or the reason why there is
-			   no pair */
+	uint8_t leg;	/* number of the leg, chosen by the client, below
+			   FUSE_PROTO_RDMA_LEGS_MAX */
+	uint8_t status; /* in the request: 0, or FUSE_PROTO_RDMA_CHECK; in the answer: 0, or the
+			   reason why there is no pair */
 	uint8_t link;	/* link type of the sender: 1 InfiniBand, 2 RoCE v2; 3 is reserved */
-	uint8_t mtu;	/* 1: 256 bytes, each further step doubles it; 0: make no pair, only compare
-			   the link types; the status in the answer then says whether they differ */
+	uint8_t mtu;	/* packet size: 1 is 256 bytes, each further step doubles it. 0: do not make
+			   a pair, only compare the link types; status in the answer then shows
+			   whether they differ */
 	uint16_t lid;
 	uint16_t pad;
-	uint32_t qpn, psn; /* queue pair number and first packet sequence number of the sender; for
-			      a CHECK: qpn is the server's, and no other field is set */
+	uint32_t qpn, psn; /* the sender's queue pair number and first packet sequence number; in a
+			      check, qpn is the server's number, and all other members are 0 */
 	uint32_t key;	   /* RDMA key of the client's memory */
-	uint8_t gid[16];   /* in the answer to CHECK: holds struct fuse_proto_ping_order */
-	uint8_t to[16]; /* the server's address to which the pair connects; IPv4 is mapped into IPv6
-			 */
+	uint8_t gid[16];   /* in the answer to a check: contains struct fuse_proto_ping_order */
+	uint8_t to[16];	   /* the server's address to which the client connects the pair; IPv4
+			      addresses are mapped into IPv6 */
 };
 
 struct fuse_proto_rdma {
@@ -282,10 +287,11 @@ struct fuse_proto_bulk {
 };
 
 struct fuse_proto_bulk_done {
-	uint32_t len;	/* bytes of data in the client's memory; 0: the data is in the answer;
-			   always 0 for a WRITE */
+	uint32_t len;	/* number of bytes of data in the client's memory; 0: the data is in the
+			   answer; always 0 for a WRITE */
 	uint8_t failed; /* bit mask of the legs that failed */
-	uint8_t again;	/* READ: 1: nothing was read, because no leg accepted the data: retry */
+	uint8_t again;	/* READ: 1: nothing was read, because no leg can transfer the data now: the
+			   client must retry */
 	uint8_t pad[2];
 };
 
@@ -309,9 +315,9 @@ enum fuse_proto_ping_what {
 
 enum fuse_proto_ping_status {
 	FUSE_PROTO_PING_DONE,
-	FUSE_PROTO_PING_BUSY,	/* the pair or the server is busy: retry later */
-	FUSE_PROTO_PING_FAILED, /* the pair does not exist or has failed: the client must drop
-				   its half */
+	FUSE_PROTO_PING_BUSY,	/* the pair or the server is busy: the client must retry later */
+	FUSE_PROTO_PING_FAILED, /* the pair does not exist or has failed: the client must drop its
+				   side */
 	FUSE_PROTO_PING_STATUS_MAX
 };
 
@@ -321,8 +327,8 @@ struct fuse_proto_ping {
 	uint8_t what;	/* enum fuse_proto_ping_what */
 	uint8_t depth;	/* 1 to FUSE_PROTO_PING_DEPTH_MAX */
 	uint8_t status; /* set in the answer: enum fuse_proto_ping_status */
-	uint32_t count; /* 1 to FUSE_PROTO_PING_COUNT_MAX; in the answer: number of completed
-			   transfers */
+	uint32_t count; /* number of transfers, 1 to FUSE_PROTO_PING_COUNT_MAX; in the answer:
+			   number of completed transfers */
 	uint32_t len;	/* bytes of each transfer, 1 to FUSE_PROTO_MAX_WRITE */
 	uint64_t addr;
 	uint64_t took_ns; /* set in the answer: duration of all transfers together */
@@ -330,14 +336,15 @@ struct fuse_proto_ping {
 							durations */
 };
 
-/* The test that the server asks the client to start, for a pair that works. All zeros: the server
- * asks for no test. */
+/* A test that the server asks the client to start on a pair that works. All zeros: the server asks
+ * for none. */
 struct fuse_proto_ping_order {
 	uint8_t what;  /* enum fuse_proto_ping_what */
 	uint8_t depth; /* 1 to FUSE_PROTO_PING_DEPTH_MAX */
 	uint8_t pad[2];
 	uint32_t count; /* number of transfers, 1 to FUSE_PROTO_PING_ORDER_COUNT_MAX; the client
-			   splits them into requests of FUSE_PROTO_PING_COUNT_MAX */
+			   makes several requests, each with at most FUSE_PROTO_PING_COUNT_MAX
+			   transfers */
 	uint32_t len;	/* bytes of each transfer, 1 to FUSE_PROTO_MAX_WRITE */
 	uint32_t pad2;
 };
@@ -352,24 +359,24 @@ _Static_assert(sizeof(struct fuse_proto_req_tail) == 8, "layout on the wire");
 _Static_assert(sizeof(struct fuse_proto_resp_tail) == 8, "layout on the wire");
 _Static_assert(sizeof(struct fuse_proto_server) == 16, "layout on the wire");
 
-/* The longest tail of a request. */
+/* Maximum length of the tail of a request. */
 #define FUSE_PROTO_REQ_TAIL_MAX                                      \
 	(sizeof(struct fuse_proto_req_tail) +                        \
 	 FUSE_PROTO_REQ_HANDLES_MAX * (1U + FUSE_PROTO_HANDLE_MAX) + \
 	 sizeof(struct fuse_proto_bulk))
-/* Limit of READDIRPLUS: the client reduces the size that the kernel requests, so that the handles
- * fit. */
+/* Limit of the `size` field of READDIRPLUS. The client reduces the size that the kernel requests,
+ * so that the handles also fit into the answer. */
 #define FUSE_PROTO_DIRPLUS_MAX (256U << 10)
-/* Limit of the entries in an answer to OPENDIR: about a hundred files. */
+/* Limit for the entries in an answer to OPENDIR; about a hundred files fit. */
 #define FUSE_PROTO_LIST_MAX (24U << 10)
-/* The shortest entry of a READDIRPLUS answer. */
+/* Minimum length of an entry in a READDIRPLUS answer. */
 #define FUSE_PROTO_DIRPLUS_ENTRY FUSE_DIRENT_ALIGN(FUSE_NAME_OFFSET_DIRENTPLUS + 1U)
 #define FUSE_PROTO_RESP_SMALL 512U /* larger than any answer of fixed size */
 #define FUSE_PROTO_XATTR_MAX 65536U
 #define FUSE_PROTO_LINK_MAX 4096U
 
-/* The longest answer, from struct fuse_out_header on and including its tail, to a request with
- * this `size` field (0 if the opcode has none). */
+/* Returns the maximum length, from struct fuse_out_header on and with the tail, of the answer to a
+ * request with this `size` field (0 if the opcode has none). */
 static inline uint32_t fuse_proto_resp_max(uint32_t opcode, uint32_t size)
 {
 	uint32_t n = 0;
@@ -388,7 +395,8 @@ static inline uint32_t fuse_proto_resp_max(uint32_t opcode, uint32_t size)
 		n += (uint32_t)sizeof(struct fuse_proto_resp_tail) +
 		     n / (uint32_t)FUSE_PROTO_DIRPLUS_ENTRY * (1U + FUSE_PROTO_HANDLE_MAX);
 		break;
-	case FUSE_OPENDIR: /* `size` is how many bytes of entries it requests */
+	case FUSE_OPENDIR: /* here `size` is the number of bytes of entries that the request asks
+			      for */
 		n = size < FUSE_PROTO_LIST_MAX ? size : FUSE_PROTO_LIST_MAX;
 		n += (uint32_t)(sizeof(struct fuse_open_out) +
 				sizeof(struct fuse_proto_resp_tail)) +
