@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A UDP datagram and its addresses: the interface between the transport and the ports. These are
- * plain structures; nothing here allocates or owns memory.
+ * UDP datagrams and their addresses: the interface between the transport and the ports. Plain
+ * structures; nothing here allocates or owns memory.
  */
 #ifndef PLENUM_DATAPLANE_DATAGRAM_H
 #define PLENUM_DATAPLANE_DATAGRAM_H
@@ -22,8 +22,8 @@ struct datagram { /* a datagram to send: a header, then the payload; either may 
 	uint8_t hdr[DATAGRAM_HDR_MAX];
 	uint16_t hdr_len;
 	uint16_t payload_len;
-	bool alone;	/* must be sent in a system call without other datagrams */
-	uint8_t source; /* which of the port's UDP source ports to send from; 0: the main one */
+	bool alone;	/* this datagram must be sent by a system call of its own */
+	uint8_t source; /* index of the port's UDP source port to send from; 0: the main one */
 	const uint8_t *payload; /* the payload, which must not change until the port's flush
 				   returns */
 };

@@ -3,10 +3,10 @@
  * The interface between the agent and a worker: the descriptors that a worker inherits, its
  * configuration, the messages between the two, and the layout of the statistics page. Agent and
  * worker are built together, so plain structs suffice; magic, version and size detect a mixed
- * installation. The agent writes the configuration into a sealed memfd and never changes it: a
- * changed configuration needs a new worker process, except for changes that a message can bring:
- * links, labels, keys, and ports of legs that are added later. Nothing here allocates or owns
- * memory.
+ * installation. The agent writes the configuration into a sealed memfd and never changes it. A
+ * changed configuration needs a new worker process, except for changes that the agent sends in
+ * messages: links, labels, keys, and ports of legs that are added later. Nothing here allocates or
+ * owns memory.
  */
 #ifndef PLENUM_DATAPLANE_LAUNCH_H
 #define PLENUM_DATAPLANE_LAUNCH_H
@@ -25,17 +25,18 @@
  * the old memory. */
 #define LAUNCH_SHARE_BYTES 974131200
 /* Size of launch_config.locks_fd, whose layout lock_layout.h defines. Another layout must have
- * another size: the memory keeps clients' locks across an upgrade, so a later version must be able
- * to use it or to tell that it cannot. */
+ * another size, because the memory keeps clients' locks across an upgrade: a later version must use
+ * it, or notice that it cannot. */
 #define LAUNCH_LOCKS_BYTES 32903168
 
 /*
  * Inherited descriptors. All other descriptors are closed.
  *
  * A worker outlives its agent: it serves for LAUNCH_ORPHAN_S without one, and another agent may
- * adopt it in that time. The next agent finds all that it needs open in the worker, under these
- * numbers, and fetches it with pidfd_getfd(2) if neither the service manager nor the descriptor
- * holder has kept it. So the numbers up to LAUNCH_FD_AGENT must not change in any version.
+ * adopt it in that time. The worker has all descriptors open that the next agent needs, under these
+ * numbers. The agent copies them with pidfd_getfd(2) if neither the service manager nor the
+ * descriptor holder has kept them. So the numbers up to LAUNCH_FD_AGENT must not change in any
+ * version.
  *
  * A worker uses one control socket as long as it runs. It keeps the agent's side open too, so
  * messages sent without an agent wait there for the next agent. Therefore the worker notices an
@@ -46,8 +47,8 @@ enum launch_fd {
 	LAUNCH_FD_CONTROL = 3, /* AF_UNIX SOCK_SEQPACKET to the agent */
 	LAUNCH_FD_CONFIG = 4,  /* sealed memfd: struct launch_config */
 	LAUNCH_FD_STATS = 5,   /* shared memfd: struct launch_stats, written by the worker */
-	LAUNCH_FD_STATE = 6,   /* memfd that the agent creates and that outlives the worker; from
-				  its name the next agent learns which worker this is, also after a
+	LAUNCH_FD_STATE = 6,   /* memfd that the agent creates and that outlives the worker; its
+				  name tells the next agent which worker this is, also after a
 				  restart of the worker */
 	LAUNCH_FD_AGENT = 7,   /* the agent's side of LAUNCH_FD_CONTROL: kept open, never used */
 	LAUNCH_FD_ALIVE = 8,   /* read end of a pipe; hangs up when the agent has exited */
@@ -85,15 +86,15 @@ enum launch_role { LAUNCH_FRONTEND, LAUNCH_COMPUTE, LAUNCH_DRIVES, LAUNCH_ROLE_M
 enum launch_transport {
 	LAUNCH_UDP,	       /* kernel sockets */
 	LAUNCH_DPDK,	       /* polling core */
-	LAUNCH_DPDK_INTERRUPT, /* interrupts on receive, so the core may be shared */
+	LAUNCH_DPDK_INTERRUPT, /* sleeps until packets arrive, so the core may be shared */
 	LAUNCH_TRANSPORT_MAX
 };
 
 struct launch_port { /* one leg of this worker */
 	char leg[PLENUM_NAME_MAX];
 	char label[PLENUM_NAME_MAX]; /* label of the switch, as known at the start; "": unknown */
-	char ifname[IFNAMSIZ];	     /* kernel interface; a VF bound to vfio has none, so for such a
-					VF the interface of its PF */
+	char ifname[IFNAMSIZ];	     /* kernel interface; for a VF that is bound to vfio, and has no
+					interface, that of its PF */
 	char device[PLENUM_NAME_MAX]; /* DPDK device argument ("0000:3b:02.1" or "net_memif0,..."),
 				       * LAUNCH_DEVICE_*; "" for UDP */
 	uint32_t ifindex;
@@ -104,11 +105,11 @@ struct launch_port { /* one leg of this worker */
 	uint8_t udp_sources; /* number of UDP source ports, including udp_port; 0 stands for 1 */
 	struct mac_addr mac; /* DPDK: source address of frames */
 	uint32_t again;	     /* how often the host has taken the device from a worker and has
-				returned it; after a change of this number, the worker must open the
+				returned it; if this number has changed, the worker must open the
 				device again */
 	bool rdma;	     /* bulk data may use the RDMA device that has this leg's address */
-	bool rdma_asked;     /* the spec asks for RDMA, so the worker is degraded if bulk data
-				cannot use RDMA */
+	bool rdma_asked;     /* the configuration asks for RDMA, so the worker is degraded if bulk
+				data cannot use it */
 	bool rdma_only;	     /* bulk data of this host's mounts may use only RDMA, and waits while
 				RDMA is unavailable */
 	bool shared; /* DPDK: the kernel keeps the device and the address, and flow rules steer
@@ -116,8 +117,8 @@ struct launch_port { /* one leg of this worker */
 };
 
 /*
- * Returns whether the worker drives a PCI function itself: only names of PCI devices have colons
- * but no arguments.
+ * Returns whether the worker drives a PCI function itself. Only the names of PCI devices have
+ * colons but no arguments.
  */
 static inline bool launch_port_is_function(const struct launch_port *p)
 {
@@ -140,9 +141,10 @@ struct launch_mount {	/* A mount of a frontend; the agent has opened /dev/fuse a
 	char peer[PLENUM_NAME_MAX];
 	uint8_t id[16]; /* random, drawn once per mount; kept when a worker restarts */
 	int fuse_fd;	/* descriptor of /dev/fuse, open until the agent unmounts */
-	int state_fd;	/* memfd, empty at first: state for the process that serves this mount next.
-			   It moves with the mount to another worker or agent. The agent never reads
-			   it, and gives it to one process at a time and to its mount workers */
+	int state_fd;	/* memfd, empty at first: the state of the mount, for the process that
+			   serves it next. It moves with the mount to another worker or agent. The
+			   agent never reads it, and gives it only to the process that serves the
+			   mount and to the mount's mount workers */
 	int bell_fd; /* eventfd that the owner and the mount workers of the mount share; -1: none */
 	uint32_t mount_worker;	   /* 0: this worker owns the mount; else this worker's number as a
 				      mount worker of another worker's mount */
@@ -164,9 +166,9 @@ struct launch_mount {	/* A mount of a frontend; the agent has opened /dev/fuse a
  * locks are refused. CLUSTER: the server manages them. */
 enum launch_locks { LAUNCH_LOCKS_LOCAL, LAUNCH_LOCKS_NONE, LAUNCH_LOCKS_CLUSTER, LAUNCH_LOCKS_MAX };
 
-/* Returns whether programs would see the same mount, because path, source and options of the
- * kernel's mount are equal. Part of these options is whether the server manages the locks, because
- * the kernel learns that only when the mount begins. */
+/* Returns whether programs see the same mount in both configurations, because path, source and
+ * options of the kernel's mount are equal. One of these options is whether the server manages the
+ * locks, because the kernel learns that only at the start of the mount. */
 static inline bool launch_mount_equal(const struct launch_mount *a, const struct launch_mount *b)
 {
 	return strcmp(a->path, b->path) == 0 && strcmp(a->export_name, b->export_name) == 0 &&
@@ -204,12 +206,12 @@ struct launch_export {
 	char name[PLENUM_NAME_MAX];
 	char path[256]; /* shown in messages; otherwise unused */
 	int dir_fd;	/* the export's root, opened with O_DIRECTORY | O_RDONLY */
-	int state_fd; /* memfd, empty at first; kept for the export of this name even if its path or
-			 options change */
+	int state_fd; /* memfd, empty at first: the state of the export; kept for the export of this
+			 name even if its path or options change */
 	bool read_only;
 	bool crosses; /* clients also see file systems that are mounted inside the export */
-	/* Range in launch_config.clients: the first match decides; a client without a match is
-	 * refused. */
+	/* Range in launch_config.clients. The first rule that matches decides; a client without a
+	 * match is refused. */
 	uint32_t first_client, n_clients;
 };
 
@@ -229,8 +231,8 @@ struct launch_config {
 					  the worker restarts */
 	uint32_t epoch;		       /* a number that grows with each start of any worker on
 					  this host */
-	uint64_t boot_id; /* random, drawn with the worker's state; identifies the worker together
-			     with worker_id */
+	uint64_t boot_id; /* random number that identifies the worker together with worker_id; drawn
+			     when the worker's state is created */
 	enum launch_role role;
 	enum launch_transport transport;
 	uint32_t core;	  /* logical CPU on which the worker runs */
@@ -240,8 +242,8 @@ struct launch_config {
 	uint32_t sessions;  /* compute: maximum number of client mounts served at a time; 0:
 			       LAUNCH_SESSIONS_DEFAULT */
 	/* The cluster's keys at the start, the preferred one first; LAUNCH_MSG_KEYS brings later
-	 * keys. The worker clears them after its transport has got them. Only root can open the
-	 * memfd, because a worker is not dumpable. */
+	 * keys. The worker clears them after its transport has copied them. Only root can open the
+	 * memfd, because workers do not let other processes read their descriptors. */
 	enum launch_security security;
 	uint32_t n_secrets; /* 0 if and only if security is LAUNCH_SECURITY_NONE */
 	uint8_t secrets[LAUNCH_SECRETS_MAX][LAUNCH_SECRET_BYTES];
@@ -304,8 +306,8 @@ static inline bool launch_takes_ports(const struct launch_config *c)
 	return c->transport == LAUNCH_UDP && !c->failover;
 }
 
-/* Returns whether a running worker can switch from port `is` to port `want`. It can if the leg
- * keeps its address and only its device was replaced. */
+/* Returns whether a running worker can switch from port `is` to port `want`: the leg must keep its
+ * address, and only its device was replaced. */
 static inline bool launch_port_moves(const struct launch_port *is, const struct launch_port *want)
 {
 	return strcmp(is->leg, want->leg) == 0 && is->again == want->again &&
@@ -347,7 +349,7 @@ static inline uint32_t launch_sessions_kept(const struct launch_config *c)
 }
 
 /* Number of additional sessions for mount workers that only finish requests which they have begun.
- * These sessions last a short time. */
+ * These sessions are short. */
 #define LAUNCH_SESSIONS_OWING 64U
 
 /* Faults that a worker injects into its packets, as if the network had caused them. */
@@ -424,21 +426,21 @@ enum launch_msg_type {
 	LAUNCH_MSG_EVENT,     /* an event for operators; code = enum launch_event, text = a
 				 sentence about the event */
 	LAUNCH_MSG_HOLD,      /* asks the agent to keep a file of exports[index] open after the
-				 worker's exit, for the next server of this export; carries an
-				 O_PATH descriptor of the file. The agent keeps the file open until
+				 worker's exit, for the next server of this export; the message
+				 carries an O_PATH descriptor of the file. The agent keeps it until
 				 LAUNCH_MSG_DROP with the same key, or until the export is
 				 removed */
 	LAUNCH_MSG_DROP,
 	LAUNCH_MSG_RELEASED,	/* the host wants the device of port `index` back: the worker has
-				   closed the port and keeps it closed until the worker restarts.
-				   Sent once, and after each ADOPT */
+				   closed the port, and opens it again only after a restart. Sent
+				   once, and after each ADOPT */
 	LAUNCH_MSG_HAS_PORT,	/* confirms a PORT message: port `index` is now the one described
 				   in `port`. Sent when that message arrived, and before READY
 				   after each ADOPT */
 	LAUNCH_MSG_PINGED,	/* the result of a PING */
-	LAUNCH_MSG_LOCK_KEEP,	/* compute: record on disk that the mount `mount_id`, which has the
-				   number `index` in the table of file locks, has locks with the epoch
-				   `key`; answered by LOCK_KEPT */
+	LAUNCH_MSG_LOCK_KEEP,	/* compute: record on disk that the mount `mount_id`, which has
+				   the number `index` in the table of file locks, has locks with
+				   the epoch `key`; answered by LOCK_KEPT */
 	LAUNCH_MSG_LOCK_FORGET, /* remove that record; answered by LOCK_FORGOTTEN */
 	/* Messages from the agent to the worker. */
 	LAUNCH_MSG_LINK = 64,  /* the link of port `index` is up (code = 1) or down (code = 0) */
@@ -468,7 +470,7 @@ enum launch_msg_type {
 enum launch_event {
 	LAUNCH_EVENT_PATH_DOWN,
 	LAUNCH_EVENT_PATH_UP,
-	LAUNCH_EVENT_PATH_MTU, /* the size of packets that arrive has changed */
+	LAUNCH_EVENT_PATH_MTU, /* the size of the packets that arrive on the path has changed */
 	LAUNCH_EVENT_PEER_UP,
 	LAUNCH_EVENT_PEER_LOST,
 	LAUNCH_EVENT_PEER_REFUSED,
@@ -506,8 +508,8 @@ struct launch_msg {
  * delays ("backoff"). */
 enum launch_exit {
 	LAUNCH_EXIT_STOPPED = 0,
-	LAUNCH_EXIT_CONFIG = 64, /* the configuration cannot work: the agent must not restart
-				    the worker until the configuration changes */
+	LAUNCH_EXIT_CONFIG = 64, /* the configuration cannot work: the agent must not restart the
+				    worker before the configuration changes */
 	LAUNCH_EXIT_PORT = 65,	 /* a port could not be opened; restart with backoff */
 	/* The agent has exited, and no other agent adopted the worker within orphan_s. */
 	LAUNCH_EXIT_ORPHAN = 66,
@@ -517,7 +519,7 @@ enum launch_exit {
 				     restart with backoff */
 	/* The agent is of another version; restart with backoff, because the agent's successor may
 	 * have the same version, and mounts wait for it. An agent that does not know this status
-	 * treats it as a crash, and restarts the worker likewise. */
+	 * treats it as a crash, and restarts the worker as well. */
 	LAUNCH_EXIT_VERSION = 69,
 };
 
@@ -539,12 +541,13 @@ struct launch_path_stats {
 	uint64_t up;	/* 1 healthy, 0 not */
 	uint64_t state; /* enum launch_path_state */
 	/* Sizes of an IP packet in bytes. mtu: in use now; mtu_found: the largest that was found to
-	 * arrive; mtu_most: the largest that the links of both hosts allow. If the last two differ,
-	 * the fabric carries smaller packets than the hosts allow, and `reason` says so. */
+	 * arrive; mtu_most: the largest that the links of both hosts allow. If mtu_found is less
+	 * than mtu_most, the fabric does not carry packets that both hosts allow, and `reason` says
+	 * so. */
 	uint64_t mtu, mtu_found, mtu_most;
 	uint64_t standby;      /* 1: usable, but used only while no better path is up */
-	uint64_t swapped;      /* 1: the path leads to another switch, although another of our
-				  ports is on the switch of the peer's leg */
+	uint64_t swapped;      /* 1: the path leads to another switch, although another port of this
+				  host is on the switch of the peer's leg */
 	uint64_t sources;      /* UDP source ports that carry load, including the port's own */
 	uint64_t sources_lost; /* further UDP source ports whose packets do not reach the peer */
 	/* How many packets of a million are lost on the way to the peer, and on the way from it;
@@ -563,12 +566,12 @@ struct launch_path_stats {
 	uint64_t srtt_ns, peer_srtt_ns; /* peer_srtt_ns: the round trip as the peer measures it;
 					   0: unknown */
 	uint64_t rtt_at_ns; /* clock_now_ns() when a message last measured the round trip; 0: never.
-			       Probes between sleeping hosts measure mostly the hosts */
+			       Between sleeping hosts, probes mostly measure how long the hosts take
+			       to wake up */
 	uint64_t cwnd_bytes;
 	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes;
-	uint64_t lost_packets,
-		rx_lost_packets; /* lost_packets: our packets that were lost; rx_lost_packets: the
-				    peer's packets that were lost */
+	uint64_t lost_packets, rx_lost_packets; /* lost_packets: lost packets of this host;
+						   rx_lost_packets: lost packets of the peer */
 	uint64_t retransmits, failovers;
 	uint64_t last_pause_ns; /* longest time without progress in the last failover */
 	uint64_t since_ns;	/* clock_now_ns() when the path last went up or down, or was
@@ -585,7 +588,7 @@ struct launch_path_stats {
 	uint64_t heard_ns; /* clock_now_ns() of the peer's last packet on the path; 0: none yet */
 };
 #define LAUNCH_SERVES_NONE UINT64_MAX
-/* Reasons for which the agent searches for a device that the worker could use. */
+/* Reasons because of which the agent searches for a device that the worker could use. */
 #define LAUNCH_RDMA_NONE "rdma-no-device"
 #define LAUNCH_RDMA_GONE "rdma-device-gone"
 #define LAUNCH_RDMA_NO_GID "rdma-no-gid"
@@ -605,7 +608,7 @@ struct launch_rdma_stats { /* RDMA of one port, as seen from this side of the qu
 struct launch_port_counters {
 	uint64_t tx_packets, rx_packets;
 	uint64_t tx_full;   /* how often the device or kernel accepted only a part of a burst at
-			       first; no packet is lost */
+			       first; the worker sends the rest later, so no packet is lost */
 	uint64_t tx_lost;   /* the port's own packets, such as ARP, for which there was no buffer */
 	uint64_t rx_missed; /* received packets for which there was no space */
 	/* Packets that were received and dropped. */

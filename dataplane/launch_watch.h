@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What an operator can look at and change in a running worker: the list of its sessions and its log
- * level. Agent and worker also work without this list. A worker does not write the list if its
- * agent has provided no memory for it, and an agent does not read a list of another version. The
- * list follows the statistics page in the memfd LAUNCH_FD_STATS. Only the worker writes it; there
- * may be any number of readers. Nothing here allocates or owns memory.
+ * The parts of a running worker that an operator can see and change: the list of its sessions and
+ * its log level. Agent and worker also work without this list. A worker does not write the list if
+ * its agent has provided no memory for it, and an agent does not read a list of another version.
+ * The list follows the statistics page in the memfd LAUNCH_FD_STATS. Only the worker writes it;
+ * there may be any number of readers. Nothing here allocates or owns memory.
  */
 #ifndef PLENUM_DATAPLANE_LAUNCH_WATCH_H
 #define PLENUM_DATAPLANE_LAUNCH_WATCH_H
@@ -14,8 +14,8 @@
 #define LAUNCH_WATCH_MAGIC 0x504c5741U /* "PLWA" */
 #define LAUNCH_WATCH_VERSION 1
 
-/* A struct launch_msg from the agent to the worker: from now on, the worker logs messages up to the
- * enum log_level in `code`, and shows this level in launch_watch.log_level. Older workers ignore
+/* A struct launch_msg from the agent to the worker. From now on, the worker logs messages up to the
+ * enum log_level in `code`, and writes this level to launch_watch.log_level. Older workers ignore
  * the message. */
 #define LAUNCH_MSG_LOG_LEVEL 96
 
@@ -54,9 +54,9 @@ struct launch_session {
 	uint64_t since_ns; /* when the peer accepted the session; in LAUNCH_SESSION_CONNECTING:
 			      when the attempt to connect began */
 	uint64_t heard_ns; /* when the peer's last packet arrived; 0: none yet */
-	/* in_flight: requests that have no answer yet: at the client, those that it has sent; at
-	 * the server, those that it executes. waiting: requests that the client has not sent, or
-	 * that the server has not begun. */
+	/* in_flight: number of requests that have no answer yet: at the client, those that it has
+	 * sent; at the server, those that it executes. waiting: number of requests that the client
+	 * has not sent, or that the server has not begun. */
 	uint32_t in_flight, waiting;
 	uint64_t lease_ns; /* server: when the client loses its file locks unless a packet from
 			      it arrives earlier; 0: the server does not manage its locks */

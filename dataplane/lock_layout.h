@@ -24,12 +24,12 @@ enum lock_state {
 	LOCK_UNUSED,
 	LOCK_HELD,
 	LOCK_WAITING,
-	LOCK_GRANTED,  /* a notice for the mount's client: its waiting request has got the lock;
-			  the lock has a record of its own */
+	LOCK_GRANTED,  /* the waiting request has got its lock, and the mount's client must be
+			  informed; the lock itself has another record */
 	LOCK_BREAKING, /* an operator breaks the lock: it still excludes other locks, until the
 			  mount's running requests have ended */
-	LOCK_BROKEN,   /* the lock was broken and excludes no other lock; the files that were
-			  open on the mount stay barred until they are closed */
+	LOCK_BROKEN,   /* the lock was broken and excludes no other lock; files that the mount had
+			  open then stay barred until they are closed */
 	LOCK_STATE_MAX
 };
 
@@ -49,7 +49,7 @@ struct lock_record {
 	uint32_t pid, opener;
 	uint8_t flock, write, pad[2];
 	uint64_t owner, start, end, unique, since_ns;
-	uint64_t id; /* by this number operators name the lock; no other lock has ever had it */
+	uint64_t id; /* number by which operators name the lock; no other lock has ever had it */
 };
 _Static_assert(sizeof(struct lock_record) <= LOCKS_UNDO_BYTES, "a record can be undone");
 
@@ -61,8 +61,8 @@ struct lock_file {
 	uint32_t next; /* next file in the hash chain, or in the list of free file records */
 	struct lock_list held, waiting, broken; /* held: locks in LOCK_HELD and LOCK_BREAKING */
 	uint64_t dev, ino;
-	/* fd: descriptor of the file in worker `worker`, which set a lock on the file last; it may
-	 * be closed already. */
+	/* worker: the worker that set a lock on the file last; fd: its descriptor of the file,
+	 * which may be closed already. */
 	uint32_t worker;
 	int32_t fd;
 };
@@ -73,16 +73,17 @@ struct lock_file {
  * to another mount without the consent of its client. Bits of lock_mount.stable.
  */
 enum {
-	LOCK_STABLE_ASKED = 1,	  /* the agent was asked for a record, so there may be one */
-	LOCK_STABLE_KEPT = 2,	  /* there is a record */
-	LOCK_STABLE_EXPECTED = 4, /* it was known before the reboot, and has not reclaimed yet */
+	LOCK_STABLE_ASKED = 1,	  /* the agent was asked to write a record, so there may be one */
+	LOCK_STABLE_KEPT = 2,	  /* there is a record on disk */
+	LOCK_STABLE_EXPECTED = 4, /* the mount had a record before the reboot, and has not reclaimed
+				     all its locks */
 	LOCK_STABLE_NEVER = 8,	  /* an operator has broken a lock: there must be no record */
 };
 
 enum lock_leaving {
 	LOCK_STAYS,
 	LOCK_LEAVING, /* the mount's locks are being freed */
-	LOCK_LEAVES,  /* they are freed as soon as the agent has removed the record */
+	LOCK_LEAVES,  /* the mount's locks are freed as soon as the agent has removed the record */
 };
 
 struct lock_mount {

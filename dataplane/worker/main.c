@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The worker's program. All other code is in a library, so that tests link the same code. */
+/* The main program of a worker. All other code is in a library, so that tests link the same
+ * code. */
 #include "dataplane/worker/worker.h"
 
 #include <stdio.h>
@@ -21,7 +22,7 @@ int main(int argc, char **argv)
 		puts("plenum-worker " PLENUM_VERSION);
 		return 0;
 	}
-	/* Ignore the command line's arguments, which only show in process lists which worker this
+	/* Ignore the arguments of the command line, by which process lists show which worker this
 	 * is. */
 	return worker_main();
 }

@@ -19,8 +19,8 @@ static int fail(struct worker *w, enum launch_exit status, int error, const char
 	return (int)status;
 }
 
-/* Blocks SIGTERM and SIGINT, and opens the descriptor from which the loop reads them: a worker that
- * must stop first finishes its requests. */
+/* Blocks SIGTERM and SIGINT, and opens the descriptor from which the loop reads them, so that a
+ * worker that must stop can finish its requests first. */
 static int block_signals(struct worker *w)
 {
 	sigset_t set;
@@ -32,16 +32,15 @@ static int block_signals(struct worker *w)
 		return -errno;
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGHUP, SIG_IGN);
-	(void)signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit for file sizes then fails with
-					   EFBIG, which is sent to the client, instead of killing
-					   the worker */
+	(void)signal(SIGXFSZ, SIG_IGN); /* a write beyond the file size limit must fail with EFBIG,
+					   which the client gets, instead of killing the worker */
 	w->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	w->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	return w->signal_fd < 0 || w->epoll_fd < 0 ? -errno : 0;
 }
 
-/* Checks the descriptors by which errors are reported to the agent. If they are missing, errors go
- * to standard error. */
+/* Checks whether the worker has inherited the descriptors for reports to the agent. If not, it
+ * reports errors on standard error. */
 static int inherit(struct worker *w, struct reason *why)
 {
 	int e;

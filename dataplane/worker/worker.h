@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * One worker process: connects the ports, the transport and the file system's client or server, and
- * runs them in one loop. It owns the process: its core, its privileges, its signals, the control
- * channel to the agent and the statistics page. It never changes the network configuration and
- * opens no file by name; it inherits everything that it needs (launch.h). It has one thread. Only
- * main() calls worker_main(); tests call the other functions.
+ * runs them in one loop. It manages the whole process: its core, privileges and signals, the
+ * control channel to the agent and the statistics page. It never changes the network configuration
+ * and opens no file by name; it inherits everything that it needs (launch.h). It has one thread.
+ * Only main() calls worker_main(); tests call the other functions.
  */
 #ifndef PLENUM_DATAPLANE_WORKER_H
 #define PLENUM_DATAPLANE_WORKER_H
@@ -19,50 +19,50 @@
 #include "dataplane/worker/worker_role.h"
 #include "dataplane/worker/worker_sandbox.h"
 
-/* Descriptors that wake the sleeping loop; the value is stored in the epoll event. */
+/* Sources of events that wake the sleeping loop. The epoll event contains the value. */
 enum worker_source {
 	WORKER_SOURCE_CONTROL = 1,
 	WORKER_SOURCE_ALIVE,
 	WORKER_SOURCE_SIGNAL,
 	WORKER_SOURCE_ROLE,
 	WORKER_SOURCE_RDMA, /* events of an RDMA device */
-	WORKER_SOURCE_PORT, /* plus the port's index */
+	WORKER_SOURCE_PORT, /* the index of the port is added */
 };
 
-/* Decides whether an idle worker polls or sleeps. Learns from how soon work came after earlier idle
- * moments. */
+/* Decides whether an idle worker polls or sleeps. Learns how soon work has arrived after earlier
+ * idle moments. */
 struct worker_spin {
 	uint64_t limit_ns;
 	/* Whether answers are pending. Idle moments with and without pending answers are learned
 	 * separately. */
 	bool awaits;
-	uint32_t scores[2]; /* how often spinning has paid off, without [0] and with [1] pending
-			       answers: from 0, never, to 1024, always */
-	uint64_t gap_ns;    /* mean length of all idle moments */
-	bool polled; /* the worker always polls, because its ports have no descriptor on which it
-			could sleep */
+	uint32_t scores[2]; /* how often polling has paid off without pending answers [0] and with
+			       pending answers [1], from 0 (never) to 1024 (always) */
+	uint64_t gap_ns;    /* mean length of idle moments */
+	bool polled; /* the worker always polls, because its ports have no descriptor that could
+			wake it */
 };
 
 struct worker_capture { /* used while a capture runs */
 	struct packet_writer to;
-	uint32_t ports;		      /* bit per port */
+	uint32_t ports;		      /* bit mask of the captured ports */
 	const struct port_ops *below; /* the port's own operations */
-	struct port_ops ops;	      /* the port's own operations with some replaced by the
-					 capture's */
-	/* The keys that the capture already has, by rudp_session_index() and direction (key for
-	 * sending, key for receiving). NULL: keys are not captured. */
+	struct port_ops ops;	      /* the port's own operations, some of which are replaced by
+					 those of the capture */
+	/* The keys that the capture contains already, by rudp_session_index() and direction (key
+	 * for sending, key for receiving). NULL: keys are not captured. */
 	struct worker_sent_key {
 		uint64_t number, phase;
 	} (*sent)[2];
 	unsigned n_sent;
 };
 
-/* A reason code, and also the word that a server sends with a refusal: its list of peers has no
- * address for the client's name. */
+/* A reason code, and the word that a server adds to a refusal: its list of peers has no address for
+ * the name that the client claims. */
 #define WORKER_PEER_UNLISTED "peer-unlisted"
 
-/* Why each leg is degraded: a text that begins with the leg's name; unset if the leg is not
- * degraded. */
+/* For each leg: why it is degraded, as a text that begins with the leg's name; not set if the leg
+ * is not degraded. */
 struct worker_legs_why {
 	struct reason leg[LAUNCH_PORTS_MAX];
 };
@@ -74,13 +74,13 @@ struct worker {
 	struct launch_stats *stats;
 	struct launch_watch *watch; /* the list of sessions for operators; NULL: the agent has
 				       provided no memory for it */
-	unsigned next_session;	    /* rudp_session_index() with which the next update of the
-				       list begins */
-	/* control_fd is -1 if a malfunctioning agent has closed the channel. */
+	unsigned next_session;	    /* the next update of the list begins with this
+				       rudp_session_index() */
+	/* control_fd is -1 if the channel was closed because the agent malfunctions. */
 	int control_fd, signal_fd, epoll_fd;
 	struct sandbox sandbox;
 	struct port_rdma *rdma; /* the RDMA devices; NULL: RDMA is not used on any leg */
-	bool rdma_used;		/* the statistics page says that queue pairs exist */
+	bool rdma_used;		/* whether the statistics page says that queue pairs exist */
 	enum port_rdma_reason rdma_reported[LAUNCH_PORTS_MAX]; /* the reason that was last reported
 								  by an event */
 	struct worker_legs_why port_why; /* why legs are degraded; only worker_legs.c changes it */
@@ -90,54 +90,57 @@ struct worker {
 	char peer_why[LAUNCH_REASON_MAX], path_why[LAUNCH_REASON_MAX];
 	char backup_why[LAUNCH_REASON_MAX], fault_why[LAUNCH_REASON_MAX];
 	char rdma_why[LAUNCH_REASON_MAX];
-	/* The operations of the worker's back end. A single port may have others (ports[i].ops). */
+	/* The operations of the worker's back end. A single port may have other operations,
+	 * ports[i].ops. */
 	const struct port_ops *ops;
 	struct port ports[LAUNCH_PORTS_MAX];
 	bool port_open[LAUNCH_PORTS_MAX];
-	/* For each port: whether the agent reports that the port has no carrier, and whether the
-	 * device reports that it has no link. Each of them may notice a lost link earlier than the
-	 * other, or alone. */
+	/* For each port: whether the agent reports that it has no carrier, and whether its device
+	 * reports that it has no link. Either of them may notice the loss of a link first, or
+	 * alone. */
 	bool carrier_lost[LAUNCH_PORTS_MAX], link_lost[LAUNCH_PORTS_MAX];
 	bool port_up[LAUNCH_PORTS_MAX];	 /* whether the port is up, as last reported to rudp */
 	bool released[LAUNCH_PORTS_MAX]; /* the port is closed until the worker restarts,
 					    because the host removes the device */
-	bool came[LAUNCH_PORTS_MAX];	 /* the port was added by a message of the agent after
-					    the start */
+	bool came[LAUNCH_PORTS_MAX];	 /* a message of the agent has added the port to the running
+					    worker */
 	bool unprobed[LAUNCH_PORTS_MAX]; /* the port joined without a link, so its address has not
 					    been probed yet */
-	bool asks[LAUNCH_PORTS_MAX];	 /* the link has come up, and the address is being probed */
-	bool probed; /* one of the ports with a shared address (failover) has probed this address */
+	bool asks[LAUNCH_PORTS_MAX];	 /* the link has come up, and the worker is probing the
+					    address */
+	bool probed; /* the address that the ports share (failover) was probed */
 	uint64_t port_retry_ns, port_tick_ns[LAUNCH_PORTS_MAX], announce_ns[LAUNCH_PORTS_MAX];
 	struct worker_faults *faults; /* injected faults; NULL: there are none */
 	struct worker_active backup;  /* which port is active; used with cfg->failover */
 	uint32_t labels[LAUNCH_PORTS_MAX];
 	uint64_t backup_ns; /* when to check the links next */
 	bool carries;	    /* whether any port works, as last reported to rudp; used with
-			       failover */
+			       cfg->failover */
 	struct rudp *rudp;
 	const struct worker_role *role;
 	void *end; /* the role's state; NULL before worker_build() */
 	struct worker_spin spin;
 	struct worker_capture capture;
 	uint64_t now_ns;    /* time at which this turn of the loop began */
-	uint64_t looked_ns; /* when this turn began to read the ports */
+	uint64_t looked_ns; /* when the worker began to read the ports in this turn */
 	uint64_t work_ns, events_ns, stop_ns;
-	uint64_t stats_ns;	/* when the statistics page was last updated; 0: an update is due */
-	uint64_t stats_made_ns; /* when the statistics page was last updated, even if an update is
-				   due */
+	uint64_t stats_ns;	/* when the statistics page was last updated; 0: the next update
+				   must not wait */
+	uint64_t stats_made_ns; /* when the statistics page was last updated, even if stats_ns is
+				   0 */
 	uint64_t orphan_ns;	/* when the agent exited; 0: an agent is connected */
 	bool stopping;
 	bool stopped;
 	int exit_status;
-	/* looks_all: the current turn polls all sources, not only the likely ones. looks_all_next:
-	 * the next turn polls all sources. */
+	/* looks_all: this turn polls all sources, not only those that are likely to have work.
+	 * looks_all_next: the next turn polls all sources. */
 	bool looks_all, looks_all_next;
 	unsigned n_partial; /* number of turns since the last turn that polled all sources */
-	/* When events on descriptors have ended a sleep, the worker knows for some turns which
-	 * ports may have packets. knows_ports: it knows that now. ports_ready: a bit for each such
-	 * port. n_known: number of turns since the sleep. */
+	/* After events of descriptors have ended a sleep, the worker knows for some turns which
+	 * ports may have packets. knows_ports: it knows that at present. ports_ready: a bit for
+	 * each such port. n_known: number of turns since the sleep. */
 	bool knows_ports;
-	uint32_t ports_ready; /* bit per port */
+	uint32_t ports_ready; /* bit mask of ports */
 	unsigned n_known;
 	uint32_t port_quiet[LAUNCH_PORTS_MAX]; /* number of consecutive reads without a packet */
 };
@@ -160,16 +163,16 @@ int worker_process_place(const struct launch_config *cfg);
 
 /* worker_open.c: opening the ports */
 
-/* Selects the back end of the ports. Returns 0 or a negative errno with a sentence in why. */
+/* Selects the back end of the ports. Returns 0, or a negative errno with a sentence in why. */
 int worker_ops_get(struct worker *w, struct reason *why);
 /* Opens the ports that are not open yet. Returns the number of open ports. *ret_why: the reasons of
- * each leg, to pass to worker_legs_set_reasons(). */
+ * each leg, for worker_legs_set_reasons(). */
 unsigned worker_ports_open(struct worker *w, struct worker_legs_why *ret_why);
 /* Joins the open ports: verifies that no other host has their addresses (port_ops.join). Closes
- * ports whose address is in use or could not be verified. Returns like worker_ports_open(). */
+ * ports whose address is in use or could not be verified. Has the results of
+ * worker_ports_open(). */
 unsigned worker_ports_join(struct worker *w, struct worker_legs_why *ret_why);
-/* Joins one port, but does not report it to the transport. Returns the result of
- * port_ops.join(). */
+/* Joins one port, without a report to the transport. Has the results of port_ops.join(). */
 int worker_port_join(struct worker *w, unsigned i, struct worker_legs_why *why);
 
 /* worker_legs.c: the reasons of the worker and of each leg */
@@ -179,8 +182,8 @@ void worker_legs_add(const struct worker *w, struct worker_legs_why *why, unsign
 		     const struct reason *reason);
 /* Formats all reasons in one line. */
 void worker_legs_format(const struct worker_legs_why *why, struct reason *ret);
-/* Replaces the reasons of the legs: sends an event for each leg whose reason has changed, and
- * updates the page. */
+/* Replaces the reasons of the legs. Sends an event for each leg whose reason has changed, and
+ * updates the statistics page. */
 void worker_legs_set_reasons(struct worker *w, const struct worker_legs_why *why);
 void worker_leg_explain(struct worker *w, unsigned i, const char *why);
 /* Writes the legs' part of the statistics page; call within its seqlock. */
@@ -198,9 +201,9 @@ void worker_reason_publish(struct worker *w);
 
 /* worker_ports.c: ports that the agent sends while the worker runs */
 
-/* LAUNCH_MSG_PORT: adds the port with the next index, or replaces the device of an existing port.
- * This turn opens the port. Confirms it to the agent. If the port is invalid, this is logged and
- * nothing changes. */
+/* Handles LAUNCH_MSG_PORT: adds the port with the next index, or replaces the device of an existing
+ * port, and confirms that to the agent. The port is opened in this turn. If the message is invalid,
+ * logs that and changes nothing. */
 void worker_port_take(struct worker *w, unsigned index, const struct launch_port *port);
 /* Confirms to the agent each port that it has sent to this worker. */
 void worker_ports_report(struct worker *w);
@@ -210,19 +213,19 @@ void worker_ports_report(struct worker *w);
 /* Announces the address of each open port that is not on standby to the switches
  * (port_ops.announce), at most ten times a second. */
 void worker_announce(struct worker *w);
-/* Reads the link state of port i's device; call after a tick of the port. */
+/* Reads the link state of port i from its device. Call it after a tick of the port. */
 void worker_link_look(struct worker *w, unsigned i);
-/* Tells rudp if the state of port i has changed. */
+/* Reports to rudp if the state of port i has changed. */
 void worker_link_judge(struct worker *w, unsigned i);
-/* Closes port i if the host removes its device; call after a tick of the port. */
+/* Closes port i if the host wants to remove its device. Call it after a tick of the port. */
 void worker_release_look(struct worker *w, unsigned i);
 /* Reports to the agent which ports were closed because the host removes their devices. */
 void worker_release_report(struct worker *w);
 /* Call when the link of a port that joined without a link has come up or gone down. Once the link
  * is up, the address is probed. */
 void worker_probe_begin(struct worker *w, unsigned i, bool has_link);
-/* Continues this probe. If it fails, closes the port, adds the reason to its leg, and ends the
- * worker if no port is left. Call after a tick of the port. */
+/* Continues the probe of port i. If the probe fails, closes the port, adds the reason to its leg,
+ * and ends the worker if no port is left. Call it after a tick of the port. */
 void worker_probe_look(struct worker *w, unsigned i);
 
 /* worker_backup.c: used with cfg->failover. The transport then sees a single port, number 0, which
@@ -232,14 +235,15 @@ void worker_backup_init(struct worker *w);
 /* Like worker_ports_join(), but only the first port with a link probes the address, and the others
  * are on standby. */
 unsigned worker_backup_join(struct worker *w, struct worker_legs_why *ret_why);
-/* Moves the address to another port if the links have changed. */
+/* Moves the address to another port if the link states require that. */
 void worker_backup_look(struct worker *w);
-/* Like worker_backup_look(), when time has passed. Returns when the next call is due. */
+/* Like worker_backup_look(), when time has passed. Returns when to call it next. */
 uint64_t worker_backup_turn(struct worker *w);
-/* Stores the agent's label of port i, and passes it to rudp if the port is active. */
+/* Stores the label of port i that the agent has sent, and passes it to rudp if the port is
+ * active. */
 void worker_backup_label(struct worker *w, unsigned i, uint32_t label);
-/* In these functions, `way` is a port number of the transport. worker_port(): returns the index of
- * the port that carries it. worker_way() does the reverse. */
+/* `way` is a port number of the transport. worker_port(): returns the index of the port that sends
+ * for it. worker_way() does the reverse. */
 static inline unsigned worker_port(const struct worker *w, unsigned way)
 {
 	return w->cfg->failover ? w->backup.active : way;
@@ -251,8 +255,8 @@ static inline unsigned worker_way(const struct worker *w, unsigned port)
 
 /* worker_io.c: ports and descriptors for the transport and the roles */
 
-/* Returns the number that stands for a label in rudp: equal labels give equal numbers on all hosts;
- * "" gives 0. */
+/* Returns the number by which rudp knows a label: equal labels have equal numbers on all hosts; ""
+ * has 0. */
 uint32_t worker_label_hash(const char *label);
 /* Describes the port for the transport. */
 struct rudp_port_info worker_port_info(const struct launch_port *p, bool up);
@@ -276,10 +280,11 @@ void worker_run(struct worker *w);
  * privileges and access to files. */
 int worker_rdma_open(struct worker *w, struct reason *why);
 void worker_rdma_watch(struct worker *w);
-/* LAUNCH_MSG_RDMA: opens the device whose file is fd, for the legs without a device; with a code,
- * port m->index must not use its device, whose driver is too old. The caller still owns fd. */
+/* Handles LAUNCH_MSG_RDMA: opens the device whose file is fd, for the legs that have no device.
+ * With a code, port m->index must not use its device, because the device's driver is too old. The
+ * caller still owns fd. */
 void worker_rdma_take(struct worker *w, int fd, const struct launch_msg *m);
-/* Checks the RDMA devices. Returns when the next call is due. */
+/* Checks the RDMA devices. Returns when to call it next. */
 uint64_t worker_rdma_turn(struct worker *w);
 /* Writes the RDMA part of the statistics page; call within its seqlock. Returns true if the use of
  * RDMA, or a reason about it, has changed. */
@@ -293,7 +298,7 @@ void worker_send_port(struct worker *w, unsigned index, const struct launch_port
 void worker_send(struct worker *w, enum launch_msg_type type, int code, unsigned index,
 		 const char *text);
 void worker_send_ping(struct worker *w, const struct launch_ping *p);
-/* LOCK_KEEP or LOCK_FORGET: dropped while there is no agent. */
+/* Sends LOCK_KEEP or LOCK_FORGET; drops the message while there is no agent. */
 void worker_send_lock(void *user, const struct launch_msg *m);
 
 /* worker_report.c */
@@ -308,7 +313,7 @@ void worker_stats_publish(struct worker *w);
 
 /* Maps the list behind the statistics page. Call it after the configuration was read. */
 void worker_sessions_open(struct worker *w, int fd);
-/* Shows `level`, an enum log_level, as the level in use. */
+/* Writes `level`, an enum log_level, to the list as the level in use. */
 void worker_sessions_set_log_level(struct worker *w, uint32_t level);
 /* Writes the next part of the list. The amount of work is bounded. */
 void worker_sessions_publish(struct worker *w);
@@ -332,12 +337,12 @@ void worker_capture_keys(struct worker *w);
 
 /* worker_spin.c */
 
-/* Call when work arrived after the loop was idle for idle_ns. */
+/* Call when work has arrived after the loop was idle for idle_ns. */
 void worker_spin_learn(struct worker_spin *s, uint64_t idle_ns);
-/* Returns whether to poll again instead of sleeping; idle_ns: time since the last work. */
+/* Returns whether to poll again instead of sleeping. idle_ns: time since there was work last. */
 bool worker_spin_wanted(const struct worker_spin *s, uint64_t idle_ns);
-/* Returns whether the worker sleeps when idle, and work is so rare that it would gain little by
- * waiting for more work before acknowledging. */
+/* Returns whether the worker sleeps when idle, and work arrives so rarely that acknowledgements
+ * should not wait for it. */
 bool worker_spin_rests(const struct worker_spin *s);
 
 #endif

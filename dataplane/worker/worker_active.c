@@ -7,8 +7,8 @@ void worker_active_init(struct worker_active *b, unsigned n, uint64_t hold_ns)
 {
 	*b = (struct worker_active){.n = MIN_OF(n, LAUNCH_PORTS_MAX), .hold_ns = hold_ns};
 	for (unsigned i = 0; i < b->n; i++)
-		/* A port counts as having always worked, so that the wait for a repaired port does
-		 * not apply at the start. */
+		/* A port counts as having always worked, so that the hold time does not apply at
+		 * the start. */
 		b->works[i] = true;
 }
 
@@ -32,9 +32,9 @@ static bool leave(struct worker_active *b, uint64_t now_ns)
 	for (unsigned i = 0; i < b->n; i++) {
 		if (!b->works[i])
 			continue;
-		if (i > b->active) /* The active port changes to a later port in the list,
-				      because the earlier one has failed, perhaps soon after its
-				      return. */
+		if (i > b->active) /* the active port changes to a later one in the list: the
+				      earlier port has failed, perhaps soon after it became active
+				      again */
 			b->doubled = soon ? MIN_OF(b->doubled + 1, WORKER_ACTIVE_DOUBLED_MAX) : 0;
 		b->active = i;
 		return true;

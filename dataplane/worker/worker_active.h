@@ -2,8 +2,8 @@
 /*
  * Chooses which of several ports that share an address carries traffic: the first port in the list
  * that works. After a failure, a port must work for the hold time before it carries traffic again.
- * Callers pass the time. This module only decides: it uses no back end and does not move the
- * address. A worker owns a struct worker_active and uses it only in its thread.
+ * Callers pass the time. This module only chooses the port: it uses no back end and does not move
+ * the address. Only the worker's thread uses it.
  */
 #ifndef PLENUM_DATAPLANE_WORKER_ACTIVE_H
 #define PLENUM_DATAPLANE_WORKER_ACTIVE_H
@@ -21,17 +21,17 @@ struct worker_active {
 	unsigned doubled; /* how many times the hold time is doubled at present */
 	uint64_t since_ns[LAUNCH_PORTS_MAX]; /* since when the port works */
 	bool works[LAUNCH_PORTS_MAX];
-	/* When a repaired port last became active again in the place of a later one in the list; 0:
-	 * none has. */
+	/* When a repaired port last replaced a later one in the list as the active port; 0:
+	 * never. */
 	uint64_t returned_ns;
 };
 
 /* Begins with n working ports, of which the first is active. */
 void worker_active_init(struct worker_active *b, unsigned n, uint64_t hold_ns);
-/* Sets whether port i works. The active port changes only in worker_active_choose(). */
+/* Sets whether port i works. Only worker_active_choose() changes the active port. */
 void worker_active_set(struct worker_active *b, unsigned i, bool works, uint64_t now_ns);
-/* Returns true if the active port has changed: b->active must carry the traffic now. *ret_due_ns:
- * when to call again even if nothing has changed; UINT64_MAX: never. */
+/* Returns true if the active port has changed, so that b->active must carry the traffic from now
+ * on. *ret_due_ns: when to call it again even if nothing has changed; UINT64_MAX: never. */
 bool worker_active_choose(struct worker_active *b, uint64_t now_ns, uint64_t *ret_due_ns);
 
 /* Returns whether the active port works. If it does not, no port does. */

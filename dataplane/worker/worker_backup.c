@@ -69,7 +69,7 @@ static void move(struct worker *w, unsigned from)
 		w->ports[to].ops->announce(&w->ports[to]);
 	w->announce_ns[to] = w->now_ns;
 	rudp_port_set_label(w->rudp, 0, w->labels[to], w->now_ns);
-	w->stats_ns = 0; /* update the statistics page soon */
+	w->stats_ns = 0; /* update the statistics page without waiting */
 }
 
 void worker_backup_look(struct worker *w)
@@ -103,8 +103,8 @@ void worker_backup_label(struct worker *w, unsigned i, uint32_t label)
 		rudp_port_set_label(w->rudp, 0, label, w->now_ns);
 }
 
-/* Joins a port. Only one port probes the address, because the others would find it in use by this
- * worker. */
+/* Joins a port. Only one port probes the address: the others would find that this worker itself
+ * uses it. */
 static int join(struct worker *w, unsigned i, struct worker_legs_why *why)
 {
 	int r;
@@ -143,6 +143,6 @@ unsigned worker_backup_join(struct worker *w, struct worker_legs_why *ret_why)
 	} while (moved);
 	for (unsigned i = 0; i < w->cfg->n_ports; i++)
 		n += w->port_open[i];
-	w->carries = true; /* rudp considers a port usable until the worker reports a loss */
+	w->carries = true; /* rudp considers a new port usable */
 	return n;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The system calls that a worker may make, by role and transport; all others fail with EPERM. A
- * comment at each group says what needs it.
+ * The system calls that a worker may make, by role and transport; all other calls fail with EPERM.
+ * The comment of each group explains the need for it.
  */
 #include "dataplane/worker/worker_sandbox.h"
 #include "netcfg/base/os/seccomp.h"
@@ -18,7 +18,7 @@
 #define CALLS_MAX 160
 #define RULES_MAX 32
 
-/* The most frequent calls come first, because kernels before 5.11 search the list at each call. */
+/* Put the most frequent calls first, because kernels before 5.11 search the list at each call. */
 static const int calls_all[] = {
 	/* Calls of the loop, the ports and the client of /dev/fuse. */
 	SYS_recvmsg,
@@ -41,10 +41,10 @@ static const int calls_all[] = {
 	SYS_pwrite64,
 	/* Calls for the adoption by the next agent. */
 	SYS_dup3,
-	/* Calls for a port whose leg becomes available later. */
+	/* Calls to open a port whose leg becomes available later. */
 	SYS_epoll_create1,
-	/* Calls for the worker's sockets, including the additional socket for a hot peer; the rules
-	 * below allow only UDP. */
+	/* Calls for the worker's sockets, including the additional socket for a peer with much
+	 * traffic. The rules below allow only UDP. */
 	SYS_bind,
 	SYS_connect,
 	SYS_setsockopt,
@@ -89,20 +89,20 @@ static const int calls_all[] = {
 #endif
 };
 
-/* Calls of a frontend. Some take paths, but in the frontend's empty root these can name only files
- * of the procfs that it has opened. */
+/* Calls of a frontend. Some take paths, but the frontend's root is empty, so they can only name
+ * files of the procfs that it has opened. */
 static const int calls_descriptors[] = {
 	SYS_openat,
 };
 
 static const struct seccomp_rule rules_descriptors[] = {
-	/* The lock that makes a worker one particular mount worker of a mount. A worker may release
-	 * the lock, and another worker may take it, at any time. */
+	/* The lock that shows which worker is a mount worker of a mount. A worker may release it,
+	 * and another worker may take it, at any time. */
 	{SYS_fcntl, 1, UINT32_MAX, F_SETLK},
 	{SYS_fcntl, 1, UINT32_MAX, F_GETLK},
 };
 
-/* Calls of a compute worker, which reads cached file data and attributes, and moves data of open
+/* Calls of a compute worker: it reads cached file data and attributes, and transfers data of open
  * files. The I/O helpers make all other calls (fs_helper.h). */
 static const int calls_files[] = {
 	SYS_io_uring_enter,
@@ -121,7 +121,7 @@ static const int calls_files[] = {
 
 static const struct seccomp_rule rules_files[] = {
 	{SYS_openat, 2, O_CREAT | (O_TMPFILE & ~O_DIRECTORY) | O_TRUNC, 0},
-	/* One worker at a time uses the table of file locks. */
+	/* The lock that reserves the table of file locks for one worker. */
 	{SYS_fcntl, 1, UINT32_MAX, F_SETLK},
 };
 
@@ -132,11 +132,11 @@ static const int calls_dpdk[] = {
 	SYS_eventfd2,
 	SYS_shutdown,
 #ifdef __x86_64__
-	/* DPDK's interrupt thread makes a new epoll set whenever a device appears or disappears */
+	/* DPDK's interrupt thread makes a new epoll instance when a device appears or disappears */
 	SYS_epoll_create,
 #endif
-	/* Call that finds the IOMMU group of a PCI function that is released. The empty root
-	 * contains no other links. */
+	/* The call by which DPDK finds the IOMMU group of a PCI function that it releases. The
+	 * empty root has no other links. */
 	SYS_readlinkat,
 #ifdef __x86_64__
 	SYS_readlink,
@@ -160,7 +160,7 @@ static const struct seccomp_rule rules_all[] = {
 	{SYS_prlimit64, 0, UINT32_MAX, 0}, /* Allows only the limits of the process itself. */
 };
 
-/* Allows sockets for UDP and no other protocol: with IPPROTO_ICMP a datagram socket could send echo
+/* Allow sockets for UDP and no other protocol: a datagram socket with IPPROTO_ICMP could send echo
  * requests. */
 #define DATAGRAMS(family, protocol)                                                    \
 	{                                                                              \
@@ -181,8 +181,8 @@ static const struct seccomp_rule rules_dpdk[] = {
 	{SYS_ioctl, 1, 0xff00, ';' << 8}, /* VFIO: to enable and disable interrupts */
 };
 
-/* Rules for the RDMA library, which lists the kernel's RDMA devices by netlink. Changing a device
- * by netlink needs privileges that a worker does not have. */
+/* Rules for the RDMA library, which lists the kernel's RDMA devices by netlink. Netlink messages
+ * that change a device fail, because they need privileges that a worker does not have. */
 static const struct seccomp_rule set_rdma[SECCOMP_SET_MAX] = {
 	{SYS_socket, 0, UINT32_MAX, AF_NETLINK},
 	{SYS_socket, 2, UINT32_MAX, NETLINK_RDMA},
@@ -222,7 +222,7 @@ _Static_assert(ARRAY_SIZE(rules_all) + ARRAY_SIZE(rules_files) + ARRAY_SIZE(rule
 
 int sandbox_seal(enum sandbox_kind kind, bool dpdk, bool rdma, struct reason *why)
 {
-	/* Allows the signals of abort() and assertions, but no signals to other processes. */
+	/* Allow the signals of abort() and of assertions, but no signals to other processes. */
 	const struct seccomp_rule to_self = {SYS_tgkill, 0, UINT32_MAX, (uint32_t)getpid()};
 	struct calls c = {.n = 0};
 	struct seccomp_rule sets[ARRAY_SIZE(sets_all) + 1][SECCOMP_SET_MAX];

@@ -2,8 +2,8 @@
 /*
  * Captures the packets that a worker sends and receives (`plenum capture`). A capture replaces the
  * operations of the ports, so that a worker without a capture executes no additional instruction.
- * Ports that handle frames write these to the ring themselves. For other ports this file captures
- * the datagrams, with headers that it builds from their addresses.
+ * Ports that handle frames write these to the ring themselves. For other ports, this file writes
+ * the datagrams to the ring, with headers that it makes from their addresses.
  */
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
@@ -34,8 +34,8 @@ static uint16_t ip4_checksum(const uint8_t *p)
 	return (uint16_t) ~(sum + (sum >> 16));
 }
 
-/* Writes the headers of a datagram and returns their length. The UDP checksum is left empty, as if
- * a device were to fill it in. */
+/* Writes the headers of a datagram and returns their length. The UDP checksum is 0, as if a device
+ * were to compute it. */
 static uint32_t make_headers(uint8_t p[IP6_BYTES + UDP_BYTES], const struct datagram_addr *src,
 			     const struct datagram_addr *dst, uint32_t bytes)
 {
@@ -65,7 +65,7 @@ static uint32_t make_headers(uint8_t p[IP6_BYTES + UDP_BYTES], const struct data
 	return n + UDP_BYTES;
 }
 
-/* Finds the worker to which a port belongs: a port has its index, and all ports are in one array of
+/* Finds the worker to which a port belongs. A port has its index, and all ports are in one array of
  * the worker. */
 static struct worker *worker_of(struct port *p)
 {
@@ -170,7 +170,8 @@ static void set_port_rings(struct worker *w, struct packet_writer *to)
 						 w->capture.ports >> i & 1 ? to : NULL);
 }
 
-/* Replaces the operations of the open ports, and of ports that are opened later. */
+/* Replaces the operations of the open ports and of ports that are opened later by those of the
+ * capture. */
 static void ops_replace(struct worker *w, const struct port_ops *ops)
 {
 	for (unsigned i = 0; i < LAUNCH_PORTS_MAX; i++)
@@ -201,7 +202,7 @@ static bool is_sound(const struct launch_capture *lc)
 	       (lc->ring_bytes & (lc->ring_bytes - 1)) == 0;
 }
 
-/* Populates all pages of the ring before the first packet, because a page fault would delay a
+/* Allocates all pages of the ring before the first packet, because a page fault would delay a
  * packet. */
 void worker_capture_begin(struct worker *w, const struct launch_capture *lc, int fd)
 {
@@ -220,8 +221,8 @@ void worker_capture_begin(struct worker *w, const struct launch_capture *lc, int
 	packet_writer_init(&c->to, memory, lc->ring_bytes, lc->snap_bytes);
 	c->ports = lc->ports;
 	c->below = w->ops;
-	if (c->below->capture) { /* The ports capture their frames themselves. Either all ports
-				    of a worker can do that, or none. */
+	if (c->below->capture) { /* The ports write their frames to the ring themselves: all ports
+				    of a worker can do that, or none can. */
 		set_port_rings(w, &c->to);
 	} else {
 		c->ops = *c->below;

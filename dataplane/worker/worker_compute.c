@@ -15,16 +15,16 @@
 #include <sys/epoll.h>
 
 /*
- * No client is waiting if none was refused for this time, because a refused client retries at least
- * every five seconds.
+ * A refused client retries at least every five seconds. So if none was refused for this time, no
+ * client is waiting for a session.
  */
 #define FULL_NS (11 * NSEC_PER_SEC)
 
 struct compute_end {
 	struct fuse_server *back;
 	struct reason reported; /* the server's own reason, as last reported */
-	uint64_t full_ns; /* when a client was last refused for lack of sessions; 0: never, or long
-			     ago */
+	uint64_t full_ns; /* when a client was last refused because there was no free session; 0:
+			     never, or long ago */
 	struct worker_refused refused;
 };
 
@@ -40,8 +40,8 @@ static struct fuse_server *server_of(const struct worker *w)
 
 /* ------------------------------------------------------------------ memory for clients */
 
-/* Reports that clients are refused for lack of sessions to the operator of this host, who can fix
- * the cause. Reports it only once while clients retry. */
+/* Reports to the operator of this host that clients are refused because no session is free. Reports
+ * it only once while clients retry. */
 static void full_report(struct worker *w)
 {
 	struct compute_end *end = end_of(w);
@@ -59,9 +59,9 @@ static void full_report(struct worker *w)
 	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_DEGRADED, 0, w->peer_why);
 }
 
-/* Tells the client why the server does not believe the client's name, by a word in the refusal.
- * Without this word, the client could not distinguish this error from that of an export whose rules
- * do not match. */
+/* Adds to the refusal a word that says why the server does not believe the client's name. Without
+ * the word, the client could not distinguish this refusal from that of an export whose rules do not
+ * match. */
 static int claim_refuse(struct rudp_session *s, const struct ip_addr *from, int error)
 {
 	char ip[IP_ADDR_STR_MAX];
@@ -71,7 +71,7 @@ static int claim_refuse(struct rudp_session *s, const struct ip_addr *from, int 
 	return -EACCES;
 }
 
-/* Keeps the list of refused clients. */
+/* Updates the list of refused clients. */
 static void refused_note(struct worker *w, const struct ip_addr *from, int error)
 {
 	const struct fuse_server_asked *q = fuse_server_asked(server_of(w));
@@ -83,7 +83,7 @@ static void refused_note(struct worker *w, const struct ip_addr *from, int error
 		worker_refused_add(w, r, q, from, error);
 }
 
-/* Forgets refusals for lack of sessions when they are long ago. Returns when to check again. */
+/* Forgets refusals for lack of sessions if they are long ago. Returns when to check again. */
 static uint64_t full_forget(struct worker *w)
 {
 	struct compute_end *end = end_of(w);
@@ -93,7 +93,7 @@ static uint64_t full_forget(struct worker *w)
 	if (w->now_ns < end->full_ns + FULL_NS)
 		return end->full_ns + FULL_NS;
 	end->full_ns = 0;
-	/* The server's own reason, if there is one, is published by reason_look(). */
+	/* reason_look() then publishes the server's own reason, if there is one. */
 	reason_clear(&end->reported);
 	w->peer_why[0] = '\0';
 	worker_reason_publish(w);
@@ -123,7 +123,7 @@ static void reason_look(struct worker *w)
 static void *on_buf_get(void *user, struct rudp_session *s, bool is_response, uint64_t cookie,
 			size_t len)
 {
-	/* A server sends no requests, so it gets no responses and needs no buffers for them. */
+	/* A server sends no requests, so it gets no responses and needs no buffers for any. */
 	return is_response ? NULL : fuse_server_buf_get(server_of(user), fuse_server_peer(s), len);
 }
 
@@ -179,12 +179,13 @@ static int on_accept(void *user, struct rudp_session *s, const void *hello, size
 		e = claim_refuse(s, &from.ip, e);
 	else if (e == -ENOSPC)
 		full_report(w);
-	/* EDQUOT refuses only mount workers. Mounts would still get a session, so do not report it
-	 * to the operator. */
+	/* EDQUOT only refuses mount workers, while a mount still gets a session, so do not report
+	 * that to the operator. */
 	return e == -EDQUOT ? -ENOSPC : e;
 }
 
-/* Tells the file server that a path is down, so that bulk data does not wait for its leg. */
+/* Informs the file server that a path is down, so that bulk data does not wait for the path's
+ * leg. */
 static void path_down(struct rudp_session *s, struct fuse_server_client *client, unsigned path)
 {
 	struct rudp_path_info info[RUDP_PATHS_MAX];
@@ -259,8 +260,8 @@ static void compute_free(struct worker *w)
 	w->end = NULL;
 }
 
-/* Ends this worker, because a helper process has died. The agent then starts a new worker, which
- * starts new helpers. */
+/* Ends this worker because a helper process has died. The agent starts a new worker, with new
+ * helpers. */
 static void helper_gone(struct worker *w)
 {
 	log_err("an I/O helper process has exited");
@@ -306,7 +307,7 @@ static uint64_t compute_tick(struct worker *w)
 	return MIN_OF(due, due_ping);
 }
 
-/* Begins an RDMA test with a mount of the client that has queue pairs. */
+/* Begins an RDMA test with a mount of that client that has queue pairs. */
 static int compute_ping(struct worker *w, const struct launch_ping *p)
 {
 	enum port_rdma_reason why = PORT_RDMA_OK;

@@ -32,8 +32,8 @@ static void control_label(struct worker *w, struct launch_msg *m)
 		rudp_port_set_label(w->rudp, m->index, worker_label_hash(m->text), w->now_ns);
 }
 
-/* Replaces the cluster's keys. All sessions that use a dropped key end. The sessions of a frontend
- * connect again, and the requests of its mounts wait meanwhile. */
+/* Replaces the cluster's keys. All sessions with a removed key end. The sessions of a frontend
+ * connect again, while the requests of its mounts wait. */
 static void control_keys(struct worker *w, struct launch_msg *m)
 {
 	int n = m->code < 0 ? -EINVAL
@@ -101,8 +101,7 @@ void worker_alive_read(struct worker *w)
 	orphan_begin(w);
 }
 
-/* Handles the adoption by the next agent: this agent's pipe replaces the pipe of the earlier
- * agent. */
+/* Handles the adoption by the next agent, whose pipe replaces the pipe of the earlier agent. */
 static void control_adopt(struct worker *w, int fd)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.u32 = WORKER_SOURCE_ALIVE};
@@ -119,7 +118,7 @@ static void control_adopt(struct worker *w, int fd)
 		log_notice("adopted by the next agent");
 	w->orphan_ns = 0;
 	worker_ports_report(w);
-	worker_capture_end(w); /* the capture was for the earlier agent */
+	worker_capture_end(w); /* the capture was for the earlier agent, so end it */
 	worker_send(w, LAUNCH_MSG_READY, 0, 0, "");
 	worker_release_report(w);
 	if (w->role->adopted)

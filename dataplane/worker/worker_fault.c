@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Injects faults into the worker's packets. Without faults the loop only checks one pointer.
- * Delayed packets wait in slots, which are allocated with the first fault, in a list ordered by due
- * time. Packets with the same delay are due in the order in which they came, so a new packet
- * usually belongs at the end of the list.
+ * Injects faults into the worker's packets. Without faults, the loop only checks a pointer. Delayed
+ * packets are in slots, which are allocated with the first fault, and form a list ordered by due
+ * time. Packets with the same delay are due in the order of their arrival, so a new packet usually
+ * belongs at the end of the list.
  */
 #include "dataplane/worker/worker_fault.h"
 #include "dataplane/worker/worker.h"
@@ -16,14 +16,15 @@
 #include <sys/random.h>
 
 #define ADDRS_MAX 64
-#define LOOK_NS (100 * NSEC_PER_MSEC) /* how often the addresses of a peer are looked up */
+/* Interval at which the addresses of a peer are looked up. */
+#define LOOK_NS (100 * NSEC_PER_MSEC)
 #define HELD_MAX 8192U
 
 struct fault {
 	struct launch_fault is;
 	uint64_t touched;
 	bool by_peer;
-	struct ip_addr addrs[ADDRS_MAX]; /* addresses of the peer, as far as known */
+	struct ip_addr addrs[ADDRS_MAX]; /* known addresses of the peer */
 	unsigned n_addrs;
 };
 
@@ -48,7 +49,7 @@ struct worker_faults {
 	uint32_t slot_bytes;
 };
 
-/* What all faults together do to one packet. */
+/* The combined effect of all faults on one packet. */
 struct verdict {
 	bool lost, twice;
 	uint64_t wait_ns;
@@ -74,8 +75,8 @@ static void add_addr(struct fault *f, const struct ip_addr *a)
 }
 
 /* Looks up the addresses of a peer that is given by name: the configured addresses and the
- * addresses of its sessions. It only adds addresses, so that the fault still applies to a peer that
- * cannot reconnect because of the fault. */
+ * addresses of its sessions. Only adds addresses, so that the fault continues to affect a peer that
+ * cannot reconnect because of it. */
 static void look_up(struct worker *w, struct fault *f)
 {
 	struct rudp_path_info info[RUDP_PATHS_MAX];
@@ -261,8 +262,8 @@ unsigned worker_fault_rx(struct worker *w, unsigned way, const struct port_rx *p
 	return 0;
 }
 
-/* Sends, or passes to the transport, the packets whose delay is over. A packet that is sent must
- * stay in its slot until the flush. */
+/* Sends packets whose delay is over, or passes them to the transport. A sent packet stays in its
+ * slot until the flush. */
 static void deliver_due(struct worker *w)
 {
 	struct worker_faults *fs = w->faults;
@@ -271,7 +272,7 @@ static void deliver_due(struct worker *w)
 
 	list_init(&sent);
 	while ((h = due_take(fs, w->now_ns))) {
-		if (h->out) { /* a packet is lost if the port is full */
+		if (h->out) { /* if the port is full, the packet is lost */
 			(void)port_tx(w, h->way, &h->addr, &h->pkt);
 			list_add_tail(&sent, &h->node);
 			continue;
@@ -301,10 +302,10 @@ static void report_faults(struct worker *w)
 			 "'plenum fault show'",
 			 fs->n, f->leg[0] ? f->leg : "all legs");
 	worker_reason_publish(w);
-	w->stats_ns = 0; /* update the statistics page soon */
+	w->stats_ns = 0; /* update the statistics page without waiting */
 }
 
-/* Sends, or passes to the transport, all delayed packets now, so that none is lost. */
+/* Sends all delayed packets, or passes them to the transport, so that none is lost. */
 static void deliver_all(struct worker *w)
 {
 	for (struct list *l = w->faults->due.next; l != &w->faults->due; l = l->next)
@@ -318,9 +319,8 @@ static void end_all(struct worker *w)
 	worker_fault_free(w);
 }
 
-/* Makes the slots larger if necessary. Passes on the delayed packets first, because their slots are
- * replaced. If rudp sends a reply meanwhile that is delayed again, the reply is lost with its
- * slot. */
+/* Makes the slots larger if necessary. Handles the delayed packets first, because their slots are
+ * freed. If rudp meanwhile sends a reply that is delayed too, that reply is lost. */
 void worker_fault_port(struct worker *w)
 {
 	struct worker_faults *fs = w->faults;

@@ -12,42 +12,42 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-/* How long requests wait on a hard mount, where they wait without limit, before the worker reports
- * that. */
+/* After this time the worker reports that requests are waiting on a hard mount, where they wait
+ * without limit. */
 #define ABSENCE_NS (30 * NSEC_PER_SEC)
-/* While a mount moves to another worker of the server, the requests at its old worker may take this
- * long. So refusals with EBUSY are reported only if they last longer. */
+/* A mount that moves to another worker of the server is refused with EBUSY while requests run at
+ * its old worker. So the worker reports refusals with EBUSY only if they last longer than this. */
 #define BUSY_NS (4 * NSEC_PER_SEC)
 
-/* Interval of retries while another process is still this mount worker of the mount. */
+/* Interval of retries while another process still serves as this mount worker. */
 #define MOUNT_WORKER_RETRY_NS (100 * NSEC_PER_MSEC)
 
 struct client_mount {
-	struct fuse_client *front; /* NULL: the mount is not served, or not served yet */
+	struct fuse_client *front; /* NULL: this worker does not serve the mount at present */
 	bool unmounted;
 	uint64_t timeouts_seen;
-	bool absence_reported; /* the absence of the peer was reported; reset when the peer is
-				  back */
+	bool absence_reported; /* the worker has reported that the server is away; reset when the
+				  server is back */
 	int refusal_reported;  /* code of the last refusal that was reported; 0: not refused */
-	bool reads;	       /* the mount worker reads the kernel's requests itself at present */
-	uint64_t busy_ns; /* when the mount was first refused with EBUSY since it was last served;
-			     0: never */
+	bool reads;	       /* this worker reads the kernel's requests for this mount at
+				  present */
+	uint64_t busy_ns; /* when the server first refused the mount with EBUSY since it last served
+			     the mount; 0: never */
 	uint64_t refused_ns; /* time of the last refusal; 0: never */
 	char refusal[LAUNCH_REASON_MAX];
 };
 
 struct client_end {
-	/* First the worker's own mounts, then the mounts that it serves as a mount worker. The last
-	 * entry is for a mount worker of one of its own mounts whose process has ended: this worker
-	 * then finishes the requests of that mount worker. */
+	/* First the worker's own mounts, then those that it serves as a mount worker. The last
+	 * entry is for a mount worker of one of the worker's own mounts: if the mount worker's
+	 * process has ended, this worker finishes its requests. */
 	struct client_mount mounts[LAUNCH_MOUNTS_MAX + LAUNCH_SHARED_MOUNTS_MAX + 1];
 	uint64_t retry_ns; /* when to try again to serve mounts; 0: all are served */
 	unsigned heir_of;
 	uint64_t orphan_due_ns; /* when to search again for a mount worker whose process has
 				   ended */
-	bool orphan_failed;	/* finishing the requests of an ended mount worker has failed,
-				   and the failure was reported; the next failure is reported
-				   only after a success */
+	bool orphan_failed;	/* this worker has reported that it cannot finish the requests of an
+				   ended mount worker; cleared at the next success */
 };
 
 static struct client_end *end_of(const struct worker *w)
@@ -92,7 +92,7 @@ static struct client_mount *mount_of(const struct worker *w, const struct rudp_s
 static void *on_buf_get(void *user, struct rudp_session *s, bool is_response, uint64_t cookie,
 			size_t len)
 {
-	/* A frontend gets responses but serves no requests. */
+	/* A frontend gets responses but no requests. */
 	return is_response ? fuse_client_buf_get(rudp_session_user(s), cookie, len) : NULL;
 }
 
@@ -118,7 +118,7 @@ static void on_event(void *user, struct rudp_session *s, enum rudp_event e, unsi
 	fuse_client_event(front, e, code, w->now_ns);
 }
 
-/* The ops `accept` and `request` are missing, so rudp refuses all clients. */
+/* Without the operations `accept` and `request`, rudp refuses all clients. */
 static const struct rudp_ops client_ops = {
 	.tx = worker_tx,
 	.tx_flush = worker_tx_flush,
@@ -130,8 +130,8 @@ static const struct rudp_ops client_ops = {
 
 /* ------------------------------------------------------------------ lifetime */
 
-/* Creates the client of mount i. Returns 0, -EBUSY if another process is still this mount worker,
- * so that the caller must retry, or another negative errno. */
+/* Creates the client of mount i. Returns 0, -EBUSY to retry because another process still serves as
+ * this mount worker, or another negative errno. */
 static int mount_build(struct worker *w, unsigned i)
 {
 	struct client_mount *m = &end_of(w)->mounts[i];
@@ -182,9 +182,9 @@ static void client_free(struct worker *w)
 	w->end = NULL;
 }
 
-/* Watches the mount's descriptor, edge-triggered: while all slots are in use, requests that wait in
- * the kernel do not wake this worker. If several workers read from the mount, a request wakes one
- * that sleeps, which may be the owner. */
+/* Watches the mount's descriptor edge-triggered, so that requests that wait in the kernel do not
+ * wake this worker while all slots are in use. If several workers read from the mount, a request
+ * wakes one that sleeps, which may be the owner. */
 static void mount_watch(struct worker *w, unsigned i)
 {
 	const struct fuse_client *f = end_of(w)->mounts[i].front;
@@ -237,7 +237,7 @@ static void refusal_forget(struct worker *w, struct client_mount *m)
 	if (!m->refusal_reported)
 		return;
 	m->refusal_reported = 0;
-	/* The loop sets the reason of another mount that its server still refuses. */
+	/* Show the refusal of another mount instead, if there is one. */
 	w->peer_why[0] = '\0';
 	for (unsigned i = 0; i < n_fronts(w) && !w->peer_why[0]; i++)
 		if (end_of(w)->mounts[i].refusal_reported)
@@ -245,13 +245,14 @@ static void refusal_forget(struct worker *w, struct client_mount *m)
 	worker_reason_publish(w);
 }
 
-/* Forgets a refusal that the server has not repeated for long. The server is then away, and
+/* Forgets a refusal that the server has not repeated for long: then the server is away, and
  * requests wait for it. Returns when to call this function next. */
 static uint64_t refusal_expire(struct worker *w, struct client_mount *m)
 {
 	if (PLENUM_LIKELY(!m->refusal_reported))
 		return UINT64_MAX;
-	/* A session that works does not forget refusals here: report_absence() decides. */
+	/* While the session works, keep the refusal here: report_absence() decides whether to
+	 * forget it. */
 	if (fuse_client_is_ready(m->front))
 		m->refused_ns = w->now_ns;
 	if (w->now_ns < m->refused_ns + FUSE_CLIENT_REFUSAL_LAST_NS)
@@ -261,7 +262,7 @@ static uint64_t refusal_expire(struct worker *w, struct client_mount *m)
 	return UINT64_MAX;
 }
 
-/* Reports a refusal, each code once. */
+/* Reports a refusal; each code is reported once. */
 static void refusal_report(struct worker *w, unsigned i, int code, const char *text)
 {
 	struct client_mount *m = &end_of(w)->mounts[i];
@@ -274,8 +275,8 @@ static void refusal_report(struct worker *w, unsigned i, int code, const char *t
 	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_PEER_REFUSED, i, text);
 }
 
-/* Finishes the requests of a mount worker of one of our mounts if the mount worker's process has
- * ended. */
+/* Finishes the requests of a mount worker of one of this worker's mounts if the mount worker's
+ * process has ended. */
 static void orphan_finish(struct worker *w)
 {
 	struct client_end *end = end_of(w);
@@ -373,7 +374,7 @@ static void report_unsupported(struct worker *w, unsigned i)
 	refusal_report(w, i, -EOPNOTSUPP, text);
 }
 
-/* Reports that a peer does not answer, once, however many requests wait or fail. */
+/* Reports that a server does not answer: once, however many requests wait or fail. */
 static void report_absence(struct worker *w, unsigned i)
 {
 	const struct launch_mount *cfg = config_of(w, i);
@@ -391,7 +392,7 @@ static void report_absence(struct worker *w, unsigned i)
 	if (ready && n == m->timeouts_seen) {
 		m->absence_reported = false;
 		m->busy_ns = 0;
-		/* Keep the refusal of a mount worker whose session only finishes old requests: the
+		/* If this mount worker only finishes old requests, keep the refusal, because the
 		 * server still refuses new requests. */
 		if (!fuse_client_is_finishing(m->front))
 			refusal_forget(w, m);
@@ -418,7 +419,7 @@ static void report_absence(struct worker *w, unsigned i)
 	worker_send(w, LAUNCH_MSG_EVENT, LAUNCH_EVENT_PEER_LOST, i, text);
 }
 
-/* Formats an address of the server: the address at which the mount was first served. */
+/* Formats the server's address: the address at which it first served the mount. */
 static const char *server_format(const struct client_mount *m, char *buf, size_t size)
 {
 	const struct rudp_session *s = fuse_client_session(m->front);
@@ -431,7 +432,7 @@ static const char *server_format(const struct client_mount *m, char *buf, size_t
 	return "";
 }
 
-/* Tells the agent whether the mount is served and by which server, or why the mount is not
+/* Publishes for the agent whether the mount is served and by which server, or why it is not
  * served. */
 static void mount_publish(struct worker *w, unsigned i)
 {
@@ -573,9 +574,9 @@ static const char *client_peer_name(const struct worker *w, const struct rudp_se
 	return mount_of(w, s, &i) ? config_of(w, i)->peer : "";
 }
 
-/* If a client's name is not proven, a server refuses the client with EACCES, which older clients
- * know, and a word: the client's address, or WORKER_PEER_UNLISTED. Maps each of these words to a
- * separate code. */
+/* A server that cannot verify a client's name refuses the client with EACCES, which older clients
+ * know, and adds a word: the client's address, or WORKER_PEER_UNLISTED. Maps each of these words to
+ * a separate code. */
 static int refusal_code(const struct rudp_session *s, int code)
 {
 	struct datagram_addr from;
@@ -589,7 +590,7 @@ static int refusal_code(const struct rudp_session *s, int code)
 	return strcmp(word, WORKER_PEER_UNLISTED) == 0 ? -EDESTADDRREQ : code;
 }
 
-/* Writes the sentence that says why the server does not let this host use the export. */
+/* Writes the sentence that explains why the server does not let this host use the export. */
 static void access_format(const struct launch_mount *m, const char *word, int code, char *text,
 			  size_t size)
 {
@@ -670,9 +671,9 @@ static void refusal_format(const struct launch_mount *m, const struct rudp_sessi
 			 m->export_name, strerror(-code));
 }
 
-/* Reports that a server refuses a mount's session. Does not report a refusal again with the same
- * code, nor EREMOTE, nor EBUSY before it has lasted for BUSY_NS. The worker shows the refusal as
- * its reason until the mount is served. Returns whether the session belongs to a mount. */
+/* Reports that a server refuses a mount's session. Does not report the same code twice, nor
+ * EREMOTE, nor EBUSY before it has lasted for BUSY_NS. The refusal is the worker's reason until the
+ * mount is served. Returns whether the session belongs to a mount. */
 static bool client_report_refusal(struct worker *w, struct rudp_session *s, int code)
 {
 	char text[LAUNCH_REASON_MAX * 2];
@@ -680,8 +681,8 @@ static bool client_report_refusal(struct worker *w, struct rudp_session *s, int 
 	unsigned i;
 
 	m = mount_of(w, s, &i);
-	/* Do not report EREMOTE: another worker of the server serves the mount, and the session
-	 * moves there. */
+	/* Do not report EREMOTE: the session moves to another worker of the server, which serves
+	 * the mount. */
 	if (code == -EREMOTE)
 		return true;
 	if (m)

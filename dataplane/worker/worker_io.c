@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Gives the transport and the roles access to the ports, and lets them add descriptors that wake
- * the sleeping loop. */
+/* Gives the transport and the roles access to the ports, and to the descriptors that wake the
+ * sleeping loop. */
 #include "dataplane/worker/worker.h"
 
 #include <sys/epoll.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Writes the reasons why a worker or one of its legs is degraded, and the ports' counters, to the
- * statistics page. The reason of each leg is reported, kept and cleared independently of the
+ * Writes to the statistics page why a worker or one of its legs is degraded, and the counters of
+ * the ports. Each leg has its own reason, which is reported and cleared independently of the
  * others.
  */
 #include "dataplane/worker/worker.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Handles what happens to the ports of a running worker: link changes, address probes, and devices
- * that the host removes. */
+/* Handles events at the ports of a running worker: link changes, address probes, and devices that
+ * the host removes. */
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
 
@@ -36,7 +36,7 @@ void worker_link_judge(struct worker *w, unsigned i)
 	worker_announce(w);
 }
 
-/* Ends the worker, as if the ports had failed at the start. A worker without any port is useless,
+/* Ends the worker as if the ports had failed at the start: a worker without any port is useless,
  * and the next worker tries again. */
 static void end_without_ports(struct worker *w, const char *reason)
 {
@@ -49,8 +49,8 @@ static void end_without_ports(struct worker *w, const char *reason)
 	w->stopped = true;
 }
 
-/* Ends the address probe of a port. The leg keeps the reasons from when the port was opened; only
- * the reasons of the probe change. */
+/* Ends the address probe of a port. Changes only the reason of the probe: the leg keeps the reasons
+ * from when the port was opened. */
 static void probe_end(struct worker *w, unsigned i, int result, const struct reason *reason)
 {
 	struct worker_legs_why why = w->open_why;
@@ -75,8 +75,8 @@ void worker_probe_look(struct worker *w, unsigned i)
 
 	if (!w->asks[i] || !w->port_up[i])
 		return;
-	/* If several ports share an address, only one probes it, because the others would find that
-	 * this worker uses it. */
+	/* If several ports share an address, only one of them probes it: the others would find that
+	 * this worker itself uses it. */
 	if (w->cfg->failover && !w->probed && worker_port(w, 0) != i)
 		return;
 	if (!w->cfg->failover || !w->probed)
@@ -93,8 +93,8 @@ void worker_probe_begin(struct worker *w, unsigned i, bool has_link)
 	worker_probe_look(w, i);
 }
 
-/* Reads the link state from the device. Some ports detect the carrier themselves, without the
- * agent: for example, a VF reports the carrier of its PF. */
+/* Reads the link state from the device. Some ports detect the carrier without the agent: a VF, for
+ * example, reports the carrier of its PF. */
 void worker_link_look(struct worker *w, unsigned i)
 {
 	bool lost = w->ports[i].ops->link && !w->ports[i].ops->link(&w->ports[i]);
@@ -114,9 +114,9 @@ void worker_release_report(struct worker *w)
 }
 
 /*
- * Closes the port if the host wants its device back: removing or unbinding a VF waits in the kernel
- * until no process has the device open. Usually an apply is being rolled back. The rollback must
- * not wait for this worker, even if the worker has no agent that could ask it.
+ * Closes the port if the host wants its device back. The removal or unbinding of a VF waits in the
+ * kernel until no process has the device open. Often this is a rollback of an apply, which must not
+ * wait for a worker that has no agent.
  */
 void worker_release_look(struct worker *w, unsigned i)
 {

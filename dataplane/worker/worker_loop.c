@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The worker's loop. Each turn handles packets, the role's work and timers, then the worker sleeps
- * or spins. The loop uses role and back end only through their tables of operations.
+ * The worker's loop. Each turn handles packets, the role's work and timers; then the worker sleeps
+ * or polls again. The loop knows the role and the back end only by their tables of operations.
  */
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
@@ -11,20 +11,21 @@
 #include <sys/random.h>
 
 #define EVENTS_MAX 16
-/* How often a busy loop checks control messages and signals. */
+/* Interval at which a busy loop checks control messages and signals. */
 #define EVENTS_EVERY_NS NSEC_PER_MSEC
 #define HEARTBEAT_NS NSEC_PER_SEC
-/* A port counts as unlikely to have packets after this many reads without a packet. */
+/* After this many reads without a packet, a port counts as unlikely to have packets. */
 #define PORT_QUIET 32U
-#define LOOK_ALL_EVERY 8U /* unlikely sources are polled in one of this many turns */
+#define LOOK_ALL_EVERY 8U /* one of this many turns also polls unlikely sources */
 #define STATS_EVERY_NS (100 * NSEC_PER_MSEC)
-/* Each change of a session causes an update of the statistics page, whose cost grows with the
- * number of sessions. So there is at least this time per session between two updates. */
+/* Each change of a session requires an update of the statistics page, whose cost grows with the
+ * number of sessions. So the minimum time between two updates is this time multiplied by the number
+ * of sessions. */
 #define STATS_SESSION_NS (50 * NSEC_PER_USEC)
 #define DRAIN_NS (2 * NSEC_PER_SEC)
-/* Without traffic, a worker that always polls does so at full speed for this time. Then it sleeps
- * briefly between polls: if programs share its core after all, they can run, and the worker may be
- * waiting for one of them. */
+/* A worker that always polls continues at full speed for this time after the last traffic. Then it
+ * sleeps briefly between polls, so that programs that share its core can run, because the worker
+ * may be waiting for one of them. */
 #define POLLED_HOT_NS (300 * NSEC_PER_USEC)
 #define POLLED_NAP_NS (50 * NSEC_PER_USEC)
 
@@ -34,7 +35,7 @@ static uint64_t identity_of(const struct launch_config *cfg)
 {
 	uint64_t x = cfg->boot_id + (uint64_t)(cfg->worker_id + 1) * 0x9e3779b97f4a7c15ULL;
 
-	x = (x ^ (x >> 31)) * 0xbf58476d1ce4e5b9ULL; /* ids that differ only a little give very
+	x = (x ^ (x >> 31)) * 0xbf58476d1ce4e5b9ULL; /* mix the bits, so that similar ids give very
 							different identities */
 	x ^= x >> 29;
 	return x ? x : 1;
@@ -51,7 +52,7 @@ static int open_rudp(struct worker *w)
 		.security = (enum rudp_security)cfg->security,
 		.n_keys = cfg->n_secrets,
 		.n_ports = cfg->failover ? 1 : cfg->n_ports,
-		/* one more than needed, so that the role can refuse a client with a reason */
+		/* one more than allowed, so that the role can refuse a client with a reason */
 		.limits = {.sessions = launch_sessions(cfg) + LAUNCH_SESSIONS_OWING + 1}};
 	int e;
 
@@ -66,7 +67,7 @@ static int open_rudp(struct worker *w)
 	for (unsigned i = 0; i < rc.n_ports; i++)
 		rc.ports[i] = worker_port_info(&cfg->ports[i], w->port_open[i] || cfg->failover);
 	e = rudp_new(&rc, w->now_ns, &w->rudp);
-	/* Keep no other copy of the keys than the transport's, in case an attacker can read this
+	/* Keep no copy of the keys besides the transport's, in case an attacker can read this
 	 * process's memory. */
 	explicit_bzero(rc.keys, sizeof(rc.keys));
 	explicit_bzero(w->cfg->secrets, sizeof(w->cfg->secrets));
@@ -107,8 +108,8 @@ static void watch_all(struct worker *w)
 
 /* ---- one turn ---- */
 
-/* Returns whether to read the port. Skips a port that had no packets when the worker woke up: a
- * read is a system call, and the port's descriptor will report new packets. */
+/* Returns whether to read the port in this turn. Skips a port that had no packets when the worker
+ * woke up: a read is a system call, and the port's descriptor will report new packets. */
 static bool is_looked_at(const struct worker *w, unsigned i)
 {
 	if (!w->port_open[i] || (!w->looks_all && w->port_quiet[i] >= PORT_QUIET))
@@ -130,8 +131,8 @@ static unsigned turn_receive(struct worker *w)
 			continue;
 		n = w->ports[i].ops->rx(&w->ports[i], pkts, PORT_BURST_MAX);
 		w->port_quiet[i] = n > 0 ? 0 : w->port_quiet[i] + 1;
-		if (n <= 0) { /* Ignore an error of the link: rudp notices that the port is
-				 silent. */
+		if (n <= 0) { /* ignore errors of the link, because rudp notices that the port is
+				 silent */
 			w->ports_ready &= ~(1U << i);
 			continue;
 		}
@@ -141,8 +142,8 @@ static unsigned turn_receive(struct worker *w)
 		for (int k = 0; k < n; k++) {
 			bool known = pkts[k].waited_ns != UINT64_MAX;
 
-			/* If it is unknown how long the packet waited, assume that it arrived right
-			 * after the last read. */
+			/* If the port does not report how long the packet has waited, assume that
+			 * it arrived right after the last read. */
 			rudp_rx_waited(w->rudp, known ? pkts[k].waited_ns : w->now_ns - looked_ns);
 			times = w->faults ? worker_fault_rx(w, worker_way(w, i), &pkts[k]) : 1;
 			for (; times > 0; times--)
@@ -193,7 +194,8 @@ static void turn_port_retry(struct worker *w)
 	worker_legs_set_reasons(w, &why);
 }
 
-/* Reports to rudp the packets that the kernel found too large after tx had accepted them. */
+/* Reports to rudp the packets that the kernel found too large after port_ops.tx() had accepted
+ * them. */
 static void turn_too_big(struct worker *w)
 {
 	struct datagram_addr dst;
@@ -205,9 +207,9 @@ static void turn_too_big(struct worker *w)
 			rudp_too_big(w->rudp, worker_way(w, i), &dst, bytes, w->now_ns);
 }
 
-/* Decides which sources this turn reads. A spinning worker polls likely sources in each turn, and
+/* Decides which sources this turn reads. A worker that polls reads likely sources in each turn, and
  * unlikely sources only now and then, because each read is a system call. For some turns after a
- * sleep, a worker reads the sources that woke it. */
+ * sleep, it reads only the sources that woke it. */
 static void turn_begin(struct worker *w)
 {
 	if (w->knows_ports && ++w->n_known > LOOK_ALL_EVERY)
@@ -219,8 +221,8 @@ static void turn_begin(struct worker *w)
 		w->n_partial = 0;
 }
 
-/* Updates the statistics page if an update is due. Returns when a pending update may be made;
- * UINT64_MAX: none is pending. */
+/* Updates the statistics page if an update is due. Returns when an update that is due may be made;
+ * UINT64_MAX: none is due. */
 static uint64_t turn_stats(struct worker *w)
 {
 	uint64_t may_ns = w->stats_made_ns + rudp_session_count(w->rudp) * STATS_SESSION_NS;
@@ -232,7 +234,7 @@ static uint64_t turn_stats(struct worker *w)
 	return w->stats_ns ? UINT64_MAX : may_ns;
 }
 
-/* Runs one turn. Returns true if there was work, so that it makes sense to poll again at once. */
+/* Runs one turn. Returns true if there was work, so that there may be more at once. */
 static bool turn(struct worker *w, uint64_t *ret_due_ns)
 {
 	unsigned work = 0;
@@ -247,8 +249,8 @@ static bool turn(struct worker *w, uint64_t *ret_due_ns)
 		work += turn_receive(w);
 
 	work += w->role->turn(w);
-	/* Update the clock, so that the time of the work does not count as part of the round trip
-	 * of the packets sent now. */
+	/* Update the clock, so that the time of this work does not count in the round trips of the
+	 * packets that are sent now. */
 	if (work > 0)
 		w->now_ns = clock_now_ns();
 	*ret_due_ns = w->role->tick(w);
@@ -282,7 +284,7 @@ static void ports_know(struct worker *w, bool slept, int n, uint32_t ready)
 	w->ports_ready |= ready;
 }
 
-/* Waits for an event until due_ns; 0: only polls. */
+/* Waits for an event until due_ns; with 0, only polls. */
 static void wait_for_more(struct worker *w, uint64_t due_ns)
 {
 	struct epoll_event ev[EVENTS_MAX];
@@ -306,7 +308,7 @@ static void wait_for_more(struct worker *w, uint64_t due_ns)
 		else if (ev[i].data.u32 == WORKER_SOURCE_SIGNAL)
 			worker_signal_read(w);
 		else if (ev[i].data.u32 == WORKER_SOURCE_RDMA)
-			port_rdma_look(w->rdma); /* the next turn handles the device event */
+			port_rdma_look(w->rdma); /* handle the device event in the next turn */
 		else if (ev[i].data.u32 >= WORKER_SOURCE_PORT)
 			ready |= 1U << (ev[i].data.u32 - WORKER_SOURCE_PORT);
 	}
@@ -321,7 +323,7 @@ static bool ports_arm(struct worker *w)
 	return port_rdma_arm(w->rdma) && (!w->role->arm || w->role->arm(w));
 }
 
-/* Call after a turn without work: returns at once to poll again, or sleeps until the next timer. */
+/* Call after a turn without work: polls again at once, or sleeps until the next timer. */
 static void idle(struct worker *w, uint64_t due_ns)
 {
 	uint64_t idle_ns = w->now_ns - w->work_ns;
@@ -334,12 +336,12 @@ static void idle(struct worker *w, uint64_t due_ns)
 		return;
 	}
 	if (worker_spin_wanted(&w->spin, idle_ns)) {
-		w->knows_ports = false; /* packets that arrive from now on were not reported by
-					   any wait */
+		w->knows_ports = false; /* the last wait does not know of packets that arrive from
+					   now on */
 		return;
 	}
-	/* Poll all sources once more before sleeping, because a descriptor may not report packets
-	 * that have already arrived. */
+	/* Before sleeping, poll all sources once more: a descriptor may not report packets that
+	 * have arrived before. */
 	if (!w->looks_all) {
 		w->looks_all_next = true;
 		return;

@@ -10,13 +10,13 @@ void worker_send(struct worker *w, enum launch_msg_type type, int code, unsigned
 {
 	struct launch_msg m = {.type = type, .code = code, .index = index};
 
-	/* Without an agent, drop events: the space in the socket is reserved for messages that the
-	 * next agent needs. */
+	/* Drop events while there is no agent: the space in the socket is reserved for messages
+	 * that the next agent needs. */
 	if (w->control_fd < 0 || (w->orphan_ns && type == LAUNCH_MSG_EVENT))
 		return;
 	reason_copy_text(m.text, sizeof(m.text), text ? text : "");
 	/* If the channel is full, the message is lost, because the worker must never block. The
-	 * statistics page shows the current state anyway. */
+	 * statistics page shows the current state in any case. */
 	(void)send(w->control_fd, &m, sizeof(m), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
@@ -40,7 +40,7 @@ void worker_send_lock(void *user, const struct launch_msg *m)
 {
 	struct worker *w = user;
 
-	/* It is sent again when there is an agent. */
+	/* The server sends the message again when there is an agent. */
 	if (w->control_fd >= 0 && !w->orphan_ns)
 		(void)send(w->control_fd, m, sizeof(*m), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
@@ -55,17 +55,17 @@ bool worker_hold(void *user, uint32_t export_index, uint64_t key, int fd)
 	if (fd >= 0)
 		return fdpass_send(w->control_fd, &m, sizeof(m), fd) != -EAGAIN;
 	/*
-	 * There is no agent. The next agent gets only the descriptors that the service manager or
-	 * the descriptor holder has kept, and a descriptor that is sent now would not be among
-	 * them.
+	 * While there is no agent, the caller must retry the release. The next agent takes over the
+	 * descriptors that the service manager or the descriptor holder has kept. If it missed this
+	 * release, it would keep the file open for ever.
 	 */
 	if (w->orphan_ns)
 		return false;
 	m.type = LAUNCH_MSG_DROP;
 	if (fdpass_send(w->control_fd, &m, sizeof(m), -1) == -EAGAIN)
 		return false;
-	/* Earlier versions used other keys for the same file, because their keys also depended on
-	 * the worker. */
+	/* Release the pin under the key of earlier versions too: their keys also depended on the
+	 * worker. */
 	m.key = (w->cfg->boot_id + export_index) * 0x9e3779b97f4a7c15U ^ key;
 	return fdpass_send(w->control_fd, &m, sizeof(m), -1) != -EAGAIN;
 }

@@ -16,13 +16,13 @@ int worker_ops_get(struct worker *w, struct reason *why)
 		all_xdp &= launch_port_is_xdp(&w->cfg->ports[i]);
 	if (!all_xdp)
 		return port_ops_get(w->cfg->transport, &w->ops, why);
-	/* All ports use AF_XDP, so DPDK and its memory are needed only if a port falls back to
-	 * AF_PACKET. */
+	/* If all ports use AF_XDP, start without DPDK and its memory, which are needed only if a
+	 * port falls back to AF_PACKET. */
 	w->ops = &port_xdp_ops;
 	return 0;
 }
 
-/* Opens a port, like port_ops.open of its back end. If AF_XDP fails, the port falls back to
+/* Opens a port by port_ops.open of its back end. If AF_XDP fails, the port falls back to
  * AF_PACKET. */
 static int port_open(struct worker *w, unsigned i, struct reason *why)
 {
@@ -55,8 +55,9 @@ unsigned worker_ports_open(struct worker *w, struct worker_legs_why *ret_why)
 	int user = -1;
 
 	*ret_why = w->port_why; /* keep the reasons of ports that are not tried now */
-	/* Open the sockets as the worker's later user: port_udp opens more sockets on the same UDP
-	 * port later, and the kernel allows that only to the user who opened the first one. */
+	/* Open the sockets as the user that the worker has later. port_udp opens more sockets on
+	 * the same UDP port later, which the kernel allows only to the user that opened the first
+	 * one. */
 	if (w->cfg->transport == LAUNCH_UDP)
 		user = setfsuid(w->sandbox.uid);
 	for (unsigned i = 0; i < w->cfg->n_ports; i++) {
@@ -68,7 +69,7 @@ unsigned worker_ports_open(struct worker *w, struct worker_legs_why *ret_why)
 		reason_clear(&ret_why->leg[i]);
 		w->port_open[i] = port_open(w, i, &why) == 0;
 		n += w->port_open[i];
-		if (reason_is_set(&why)) /* a port that could be opened may have a limitation */
+		if (reason_is_set(&why)) /* a port that was opened may have a limitation */
 			worker_legs_add(w, ret_why, i, &why);
 	}
 	if (user >= 0)
@@ -112,8 +113,9 @@ int worker_port_join(struct worker *w, unsigned i, struct worker_legs_why *why)
 	return join_end(w, i, r, &reason, why);
 }
 
-/* Serves a port that has joined while others still probe: answers its neighbours and empties its
- * rings. Datagrams are dropped for now. Returns whether more frames may be waiting. */
+/* Serves a port that has joined while other ports are still probing: answers its neighbours and
+ * empties its rings. Drops datagrams, because the transport does not run yet. Returns whether more
+ * frames may be waiting. */
 static bool port_keep(struct worker *w, unsigned i)
 {
 	struct port_rx pkts[PORT_BURST_MAX];
@@ -125,8 +127,8 @@ static bool port_keep(struct worker *w, unsigned i)
 	return n == PORT_BURST_MAX;
 }
 
-/* All ports probe at the same time, because they spend most of the time waiting for objections of
- * other hosts. */
+/* All ports probe at the same time, because most of the time of a probe is spent waiting for the
+ * objections of other hosts. */
 unsigned worker_ports_join(struct worker *w, struct worker_legs_why *ret_why)
 {
 	bool waits[LAUNCH_PORTS_MAX], any, more;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Handles legs that become available while the worker runs, and legs whose device was replaced.
- * Only this file changes the configuration of the running worker.
+ * Adds legs that become available while the worker runs, and handles legs whose device was
+ * replaced. Only this file changes the configuration of the running worker.
  */
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
@@ -13,7 +13,7 @@ static bool text_ends(const char *text, size_t size)
 	return memchr(text, '\0', size) != NULL;
 }
 
-/* Returns why the port is not acceptable, or NULL if it is. */
+/* Returns why the worker cannot accept the port, or NULL if it can. */
 static const char *refuse(const struct worker *w, unsigned index, const struct launch_port *p)
 {
 	const struct launch_config *cfg = w->cfg;
@@ -40,13 +40,12 @@ static int port_add(struct worker *w, const struct launch_port *p)
 		return r;
 	w->port_open[i] = w->port_up[i] = w->carrier_lost[i] = w->link_lost[i] = false;
 	port_rdma_leg_add(w->rdma, p);
-	w->rdma_reported[i] = port_rdma_reason(w->rdma, i); /* a new leg's state is not a
-							       change, so record it without a
-							       report */
+	w->rdma_reported[i] = port_rdma_reason(w->rdma, i); /* store the state of the new leg
+							       without reporting it as a change */
 	w->cfg->ports[i] = *p;
 	w->cfg->n_ports++;
 	/*
-	 * Tell the role, because data of the mounts may be waiting for RDMA on this leg.
+	 * Inform the role, because data of the mounts may be waiting for RDMA on this leg.
 	 */
 	if (w->rdma && w->role->rdma_came)
 		w->role->rdma_came(w);
@@ -54,8 +53,8 @@ static int port_add(struct worker *w, const struct launch_port *p)
 	return 0;
 }
 
-/* Replaces the device of a port. Unacknowledged packets are retransmitted on the other ports
- * meanwhile. */
+/* Replaces the device of a port. Meanwhile, rudp retransmits unacknowledged packets on the other
+ * ports. */
 static void port_move(struct worker *w, unsigned i, const struct launch_port *p)
 {
 	if (w->port_open[i])

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Opens the RDMA devices before the worker is confined, watches them in the worker's loop, and
- * shows their state on the statistics page. The roles transfer the data.
+ * Opens the RDMA devices before the worker enters its sandbox, watches them in the worker's loop,
+ * and writes their state to the statistics page. The roles transfer the data.
  */
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
@@ -20,8 +20,8 @@ int worker_rdma_open(struct worker *w, struct reason *why)
 
 	if (e < 0)
 		reason_set_text(why, "RDMA: %s", strerror(-e));
-	/* Raise RLIMIT_MEMLOCK: registered memory counts against this limit once the worker has
-	 * dropped root's privileges. */
+	/* Raise RLIMIT_MEMLOCK. After the worker has dropped root's privileges, registered memory
+	 * counts against this limit. */
 	if (w->rdma)
 		(void)setrlimit(RLIMIT_MEMLOCK, &all);
 	for (unsigned i = 0; i < w->cfg->n_ports; i++)
@@ -43,8 +43,8 @@ void worker_rdma_watch(struct worker *w)
 
 /*
  * The RDMA library opens the device by its usual name, which is a link to the file that the agent
- * has sent. This process opens the file itself, so the open descriptor has only the rights of this
- * process's user.
+ * has sent. The worker opens the file itself, so the open file has only the rights of the worker's
+ * user.
  */
 void worker_rdma_take(struct worker *w, int fd, const struct launch_msg *m)
 {
@@ -67,7 +67,7 @@ void worker_rdma_take(struct worker *w, int fd, const struct launch_msg *m)
 	log_notice("RDMA device %s is available now, for %d leg%s", device, n, n == 1 ? "" : "s");
 	if (w->role->rdma_came)
 		w->role->rdma_came(w);
-	worker_rdma_watch(w); /* skips devices that are watched already */
+	worker_rdma_watch(w); /* this skips devices that are watched already */
 	w->stats_ns = 0;
 }
 
@@ -85,8 +85,8 @@ static enum port_rdma_reason reason_of(const struct worker *w, unsigned port, un
 	return w->role->rdma(w, port);
 }
 
-/* Returns how bulk data is sent while RDMA is unavailable. Only a client can be configured to let
- * it wait. */
+/* Returns a text that says how bulk data is sent while RDMA is unavailable. Only a client can be
+ * configured to let bulk data wait. */
 static const char *fallback_text(const struct worker *w, unsigned port, bool used)
 {
 	if (!w->cfg->ports[port].rdma_only || w->cfg->role != LAUNCH_FRONTEND)
@@ -94,8 +94,8 @@ static const char *fallback_text(const struct worker *w, unsigned port, bool use
 	return used ? "bulk data use RDMA of other legs" : "bulk data wait until RDMA works";
 }
 
-/* Sends an event for each change. On a host without RDMA, sends it only if the spec asks for
- * RDMA. */
+/* Sends an event for each change. On a host without RDMA, sends one only if the configuration asks
+ * for RDMA. */
 static void report(struct worker *w, unsigned port, enum port_rdma_reason why, bool used)
 {
 	char text[LAUNCH_REASON_MAX];

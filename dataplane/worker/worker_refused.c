@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Maximum number of entries for one address, so that a host that claims many names leaves room for
+/* Maximum number of entries for one address: a host that claims many names must leave space for
  * others. */
 #define PER_ADDRESS_MAX 8
 
-/* How long an entry is kept after its last refusal, even if it is no longer listed. Its last report
- * limits further reports about the same address. */
+/* How long an entry is kept after its last refusal, even if it is no longer listed. It is kept to
+ * limit reports about the same address. */
 #define KEPT_NS (60 * NSEC_PER_SEC)
 
 #define TEXT_MAX ((size_t)LAUNCH_REASON_MAX * 3)
@@ -46,8 +46,8 @@ static void rights_format(const struct fuse_server_asked *q, const char *ip, int
 			 q->host, ip, q->export_name);
 }
 
-/* Writes the reason for the operator of this host. Returns false for a refusal that ends without an
- * operator. */
+/* Writes the reason for the operator of this host. Returns false for a refusal that ends without
+ * action by an operator. */
 static bool reason_format_for(const struct fuse_server_asked *q, const char *ip, int error,
 			      char *text)
 {
@@ -87,9 +87,9 @@ static void entry_free(struct worker_refused *r, struct worker_refused_entry *e)
 	r->n--;
 }
 
-/* Returns the entry of this mount at this address. If there is none, returns a free entry or one
- * that is no longer listed, or NULL if neither exists. A client at another address with the same
- * mount id may be another client, so it must not change this entry. */
+/* Returns the entry of this mount at this address. If there is none, returns a free entry, or one
+ * that is no longer listed, or NULL. A client with the same mount id at another address may be
+ * another client, so it has its own entry. */
 static struct worker_refused_entry *entry_for(struct worker_refused *r,
 					      const struct fuse_server_asked *q,
 					      const struct ip_addr *from)
@@ -179,7 +179,7 @@ static void entry_begin(struct worker *w, struct worker_refused *r, struct worke
 	e->is.times = 0;
 	e->is.since_ns = w->now_ns;
 	e->error = error;
-	w->stats_ns = 0; /* update the statistics page soon */
+	w->stats_ns = 0; /* update the statistics page without waiting */
 }
 
 void worker_refused_add(struct worker *w, struct worker_refused *r,
@@ -189,7 +189,7 @@ void worker_refused_add(struct worker *w, struct worker_refused *r,
 	struct worker_refused_entry *e;
 
 	ip_addr_format(from, ip, sizeof(ip));
-	/* Ignore mount workers: the mount that they help has its own entry. */
+	/* Ignore mount workers, because the mount that they help has its own entry. */
 	if (q->by_mount_worker || !reason_format_for(q, ip, error, text))
 		return;
 	r->refusals++;
@@ -267,7 +267,8 @@ void worker_refused_publish(const struct worker *w, const struct worker_refused 
 			to[k] = e->is;
 			continue;
 		}
-		/* The mount is in the list already, with another address: add up its refusals. */
+		/* The list has an entry of this mount with another address already, so add the
+		 * refusals up. */
 		to[k].times += e->is.times;
 		to[k].since_ns = MIN_OF(to[k].since_ns, e->is.since_ns);
 	}

@@ -12,7 +12,7 @@
 #include "dataplane/worker/worker.h"
 
 /* A refused client retries at least every five seconds. So a client that was not refused for this
- * long has given up or was accepted. */
+ * long has stopped trying, or was accepted. */
 #define WORKER_REFUSED_NS (11 * NSEC_PER_SEC)
 
 struct worker_refused_entry {
@@ -33,13 +33,13 @@ struct worker_refused {
 	uint64_t refusals; /* number of refusals since the start */
 };
 
-/* Records a refusal: `from` is the client's address, q what it asked for, and `error` the result of
+/* Records a refusal. from: the client's address; q: what the client asked for; error: the result of
  * fuse_server_accept(). Logs a new entry and sends an event, unless the same refusal of a mount of
- * the client's host was reported before. If the error of an entry changes, reports that at most
- * once in WORKER_REFUSED_NS for each address. Ignores refusals that end without an operator. */
+ * that host was reported before. If the error of an entry changes, reports that at most once in
+ * WORKER_REFUSED_NS for each address. Ignores refusals that end without action by an operator. */
 void worker_refused_add(struct worker *w, struct worker_refused *r,
 			const struct fuse_server_asked *q, const struct ip_addr *from, int error);
-/* Ends the refusal of a mount that was accepted. */
+/* Removes the refusal of a mount that was accepted now. */
 void worker_refused_drop(struct worker *w, struct worker_refused *r,
 			 const struct fuse_server_asked *q);
 /* Removes old entries. Returns when to call it next. */

@@ -104,7 +104,7 @@ static void loss_format(const struct worker *w, struct rudp_session *s,
 }
 
 /* Returns the leg with which the slow path is compared, or "" if it is compared with its own
- * past. */
+ * earlier round trip. */
 static const char *slow_than(const struct worker *w, const struct rudp_path_info *i)
 {
 	return i->slow_port < w->cfg->n_ports ? w->cfg->ports[worker_port(w, i->slow_port)].leg
@@ -127,7 +127,7 @@ static void slow_format(const struct worker *w, struct rudp_session *s,
 			 peer);
 }
 
-/* Reports that a path which is up has become degraded, or has recovered. */
+/* Reports that a path which is up is degraded now, or has recovered. */
 static void path_report(struct worker *w, struct rudp_session *s, unsigned path, enum rudp_event e)
 {
 	struct rudp_path_info info[RUDP_PATHS_MAX];
@@ -173,8 +173,8 @@ static void why_format(const struct worker *w, struct rudp_session *s, enum rudp
 			 w->role->peer_name(w, s));
 	else if (e == RUDP_PATH_DOWN && code == -ETIMEDOUT)
 		snprintf(buf, size, ": the peer does not answer there");
-	else if (code && code != -ECONNRESET) /* ECONNRESET adds nothing to the event, which
-						 already says that the session has ended */
+	else if (code && code != -ECONNRESET) /* ECONNRESET adds nothing: the event already says
+						 that the session has ended */
 		snprintf(buf, size, ": %.32s", strerror(-code));
 }
 
@@ -201,7 +201,7 @@ void worker_report(struct worker *w, struct rudp_session *s, enum rudp_event e, 
 		 is_path ? " " : "", event_reports[e].text, why);
 	log_write(good ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING, "%s", text);
 	worker_send(w, LAUNCH_MSG_EVENT, (int)event_reports[e].event, path, text);
-	w->stats_ns = 0; /* update the statistics page soon */
+	w->stats_ns = 0; /* update the statistics page without waiting */
 	if (is_path)
 		worker_announce(w);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of roles, made of the list in worker_role.h. */
+/* The table of roles, generated from the list in worker_role.h. */
 #include "dataplane/worker/worker_role.h"
 #include "dataplane/launch.h"
 

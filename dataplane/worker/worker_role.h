@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The interface of a worker's role: a const table of operations per role, each in a separate file
- * (worker_frontend.c, worker_compute.c). The worker selects one from the list below at its start.
- * The loop and the control channel know roles only by this table, so a new role is one file and one
+ * The interface of a worker's role: a const table of operations, one for each role in its own file
+ * (worker_frontend.c, worker_compute.c). A worker selects one from the list below at its start. The
+ * loop and the control channel use roles only by these tables, so a new role is one file and one
  * line of that list.
  */
 #ifndef PLENUM_DATAPLANE_WORKER_ROLE_H
@@ -28,35 +28,37 @@ struct worker_role {
 	int (*build)(struct worker *w, struct reason *why);
 	/* Adds the descriptors that wake the loop, by worker_watch(). */
 	void (*watch)(struct worker *w);
-	/* Does work at the start of a turn, before packets are read. So the replies to these
-	 * packets do not wait for this work. Returns the amount of work done. NULL: the role has no
-	 * such work. */
+	/* Does work at the start of a turn, before packets are read, so that replies to these
+	 * packets do not wait for it. Returns the amount of work done. NULL: the role has no such
+	 * work. */
 	unsigned (*begin)(struct worker *w);
 	/* Does the role's part of a turn, before packets are sent. Returns the amount of work
 	 * done. */
 	unsigned (*turn)(struct worker *w);
-	/* Returns whether packets are expected. If not, the ports are polled less often. NULL: they
-	 * are always expected. */
+	/* Returns whether packets are expected. If not, the worker polls the ports less often.
+	 * NULL: packets are always expected. */
 	bool (*awaits)(const struct worker *w);
-	/* Called before the loop sleeps, to arm the role's descriptors. Returns false if there is
-	 * work. NULL: they are always armed. */
+	/* Called before the loop sleeps: makes the role's descriptors wake the loop. Returns false
+	 * if there is work. NULL: the descriptors always do. */
 	bool (*arm)(struct worker *w);
 	uint64_t (*tick)(struct worker *w); /* handles timers; returns when the next timer is due */
 	/* Returns why bulk data cannot use RDMA on this port, apart from the port's own reasons, or
 	 * PORT_RDMA_OK if it can. NULL: the client on the other side decides. */
 	enum port_rdma_reason (*rdma)(const struct worker *w, unsigned port);
-	/* An RDMA device or a leg was added to the running worker. NULL: the role need not know. */
+	/* Called when an RDMA device or a leg was added to the running worker. NULL: the role need
+	 * not know that. */
 	void (*rdma_came)(struct worker *w);
 	/* Returns how many bytes of the session's file data RDMA has transferred over this port. */
 	void (*rdma_bytes)(const struct worker *w, const struct rudp_session *s, unsigned port,
 			   uint64_t *ret_read, uint64_t *ret_write);
-	/* Begins an RDMA test; worker_send_ping() reports the result. Returns 0, or a negative
-	 * errno if the test did not begin. */
+	/* Begins an RDMA test, whose result the role passes to worker_send_ping(). Returns 0, or a
+	 * negative errno if the test did not begin. */
 	int (*ping)(struct worker *w, const struct launch_ping *p);
-	/* Breaks a file lock, and reports the result as an event; NULL: the role has none. */
+	/* Breaks a file lock, and reports the result as an event. NULL: the role has no file
+	 * locks. */
 	void (*lock_break)(struct worker *w, uint64_t id);
-	/* The agent has written or removed the record of a mount with locks; NULL: the role has
-	 * none. */
+	/* Called when the agent has written or removed the record of a mount with locks. NULL: the
+	 * role has no file locks. */
 	void (*lock_answer)(struct worker *w, const struct launch_msg *m);
 	/* Returns how many operations must be finished before the worker may stop. */
 	unsigned (*left)(struct worker *w);
@@ -64,7 +66,7 @@ struct worker_role {
 	 * LAUNCH_SERVES_NONE. */
 	uint64_t (*serves)(const struct worker *w, const struct rudp_session *s);
 	/* Adds to an entry of the list of sessions the values that only the role knows: requests
-	 * and lease. NULL: the role has none. */
+	 * and lease. NULL: there are none. */
 	void (*describe)(const struct worker *w, const struct rudp_session *s,
 			 struct launch_session *e);
 	/* Adds the role's part to the statistics page, within its seqlock. NULL: the role has no

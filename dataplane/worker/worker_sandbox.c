@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Confines a worker: namespaces, identity and privileges. The lists of system calls are in
- * worker_calls.c. A test uses the sandbox without a worker.
+ * Confines a worker by namespaces, identity and privileges. The lists of system calls are in
+ * worker_calls.c. Tests use the sandbox without a worker.
  */
 #include "dataplane/worker/worker_sandbox.h"
 #include "dataplane/fuse/server/fuse_server.h"
@@ -30,7 +30,7 @@
  * covers it only in this process's mount namespace. */
 #define STAGE "/proc"
 
-/* Number of names that RDMA device files may have. */
+/* Number of possible names of RDMA device files. */
 #define UVERBS_MAX 256
 
 #define CAP(x) (1ULL << (x))
@@ -69,8 +69,8 @@ static int trees_clone(struct sandbox *s, const struct launch_config *cfg)
 	return 0;
 }
 
-/* Drops from the bounding set all capabilities that no program started by this process could need.
- * The process keeps its own capabilities until it drops them itself. */
+/* Drops from the bounding set all capabilities that no program started by this process needs. The
+ * process keeps its own capabilities until it drops them itself. */
 static int bounding_drop(void)
 {
 	for (unsigned c = 0; prctl(PR_CAPBSET_READ, c, 0, 0, 0) >= 0; c++)
@@ -151,14 +151,14 @@ int sandbox_begin(struct sandbox *s, enum sandbox_kind kind, const struct launch
 	if (geteuid() != 0)
 		return sandbox_fail(-EPERM, why, "root did not start the worker");
 	sandbox_user_get(&s->uid, &s->gid);
-	/* Open a placeholder, which reserves the descriptor number. */
+	/* Open a placeholder, which keeps the descriptor number free for a device file. */
 	if (launch_takes_rdma(cfg) && (s->device_fd = eventfd(0, EFD_CLOEXEC)) < 0)
 		return sandbox_fail(-errno, why, "a descriptor");
 	e = trees_clone(s, cfg);
 	if (e < 0)
 		return sandbox_fail(e, why, "detached mounts of the exports (Linux 5.12)");
-	/* Leave the host's mount namespace before another thread starts, because that thread would
-	 * stay in it. */
+	/* Leave the host's mount namespace before another thread starts: that thread would stay in
+	 * it. */
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return sandbox_fail(-errno, why, "a mount namespace");
 	e = bounding_drop();
@@ -172,14 +172,15 @@ int sandbox_begin(struct sandbox *s, enum sandbox_kind kind, const struct launch
 	e = boot_read(&s->boot);
 	if (e < 0)
 		return sandbox_fail(e, why, BOOT_ID);
-	limit_files_raise(); /* raise the limit: each file that a client has open takes a
-				descriptor in this process */
+	limit_files_raise(); /* each file that a client has open needs a descriptor in this
+				process */
 	return helpers_start(s, cfg, key_fd, why);
 }
 
 /* ------------------------------------------------------------------ an empty root */
 
-/* Makes a tmpfs that is not attached yet. Its size is limited, in case it is ever written to. */
+/* Makes a tmpfs that is not attached yet. Its size is limited in case a process ever writes to
+ * it. */
 static int tmpfs_new(void)
 {
 	autoclose int fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
@@ -200,9 +201,9 @@ static int attach(int tree, const char *at)
 }
 
 /*
- * Attaches an export in such a way that nothing in it can affect the worker: devices there cannot
+ * Attaches an export in such a way that nothing in it can affect the worker: devices in it cannot
  * be opened, and programs cannot be executed. Clients may still create device nodes and set-id
- * programs there, because only the clients' kernels act on them.
+ * programs in it, because only the clients' kernels act on these.
  */
 static int export_attach(int tree, const char *at, bool read_only)
 {
@@ -228,9 +229,9 @@ static int folders_make(const char *const *names, size_t n)
 
 /*
  * Makes, in the working directory, the names that DPDK reads when it returns a PCI function to
- * vfio. DPDK then looks up again whether the host has vfio's module, and which IOMMU group the
+ * vfio. DPDK then checks again whether the host has the vfio module, and which IOMMU group the
  * function has. The names have no content. A function without an IOMMU group is not bound to vfio,
- * so it needs no name.
+ * so it needs no names.
  */
 static int functions_fill(const struct launch_config *cfg)
 {
@@ -266,8 +267,8 @@ static int functions_fill(const struct launch_config *cfg)
 /*
  * The RDMA library opens devices by the names /dev/infiniband/uverbs*, which the worker's empty
  * root lacks. Makes all of these names in the working directory as links to one descriptor,
- * device_fd, which is the device file that the agent sent last. A name may thus lead to another
- * device; the library checks this and refuses it.
+ * device_fd, which refers to the device file that the agent sent last. So a name may lead to
+ * another device; the library notices that and refuses it.
  */
 static int devices_fill(const struct sandbox *s)
 {
@@ -303,8 +304,8 @@ static int root_fill(struct sandbox *s, const struct launch_config *cfg, int own
 		s->trees[i] = -1;
 	}
 	if (e == 0 && (cfg->n_exports > 0 || s->device_fd >= 0)) {
-		/* This name is the only one of /proc in the new root, and no path leads to the
-		 * other files of /proc. */
+		/* This is the only name of /proc in the new root, and no path leads to other files
+		 * of /proc. */
 		if (mkdir("proc", 0755) < 0 || mkdir("proc/self", 0755) < 0 ||
 		    mkdir("proc/self/fd", 0755) < 0)
 			return -errno;
@@ -338,14 +339,14 @@ static int root_change(struct sandbox *s, const struct launch_config *cfg)
 	e = root_fill(s, cfg, own_fds);
 	if (e < 0)
 		return e;
-	/* The old root is mounted on top of the new root now: detach it. */
+	/* The old root is now mounted over the new root, so detach it. */
 	if (syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
 		return -errno;
 	return 0;
 }
 
-/* Opens the exports again in the new root. From the agent's descriptors, ".." could lead to any
- * file of the host. */
+/* Opens the exports again in the new root. From the directories that the agent has opened, ".."
+ * could lead to any file of the host. */
 static int exports_reopen(const struct launch_config *cfg)
 {
 	char name[16];
@@ -363,8 +364,8 @@ static int exports_reopen(const struct launch_config *cfg)
 
 /* ------------------------------------------------------------------ identity and privileges */
 
-/* Returns the capabilities that a worker keeps: to look up users' files, and to write as users.
- * Only the I/O helpers have the other capabilities that serving files needs. */
+/* Returns the capabilities that a worker keeps: those to look up files of any user, and to write as
+ * a user. Only the I/O helpers have the other capabilities that serving files requires. */
 static uint64_t capabilities_of(enum sandbox_kind kind)
 {
 	if (kind != SANDBOX_FILES)

@@ -24,8 +24,8 @@
 #include <sys/types.h>
 
 enum sandbox_kind {
-	SANDBOX_DESCRIPTORS, /* a role that has opened everything that it needs: no privileges,
-				and no access to files except files of processes in a procfs */
+	SANDBOX_DESCRIPTORS, /* a role that has opened everything that it needs: no privileges, and
+				no access to files except those of a procfs */
 	SANDBOX_FILES,	     /* a role that serves files of other users from the exports */
 };
 
@@ -37,15 +37,16 @@ struct sandbox {
 					  export is unused, or its mount is attached already */
 	struct fs_helper *helper;      /* SANDBOX_FILES only */
 	uint64_t boot;		       /* a number that identifies this boot of the host's kernel */
-	int device_fd; /* descriptor by which the files of RDMA devices that appear later are found:
-			  the names /dev/infiniband/uverbs* in the empty root are links to it; -1:
-			  RDMA is not used on any leg */
-	int proc_fd;   /* SANDBOX_DESCRIPTORS: a procfs that shows only processes and is mounted
-			  nowhere; -1: not available */
-	bool no_selinux; /* SELinux is certainly off in the kernel */
+	int device_fd;	 /* descriptor of the latest RDMA device file from the agent: the names
+			    /dev/infiniband/uverbs* in the empty root are links to it, so that the
+			    RDMA library finds devices that appear later; -1: no leg uses RDMA */
+	int proc_fd;	 /* SANDBOX_DESCRIPTORS: a procfs that shows only processes and is mounted
+			    nowhere; -1: not available */
+	bool no_selinux; /* it is certain that the kernel does not use SELinux */
 };
 
-/* Returns the user as whom workers run: plenum-worker if the host has it, otherwise "nobody". */
+/* Returns the user whose identity workers have: plenum-worker if the host has this user, otherwise
+ * "nobody". */
 void sandbox_user_get(uid_t *ret_uid, gid_t *ret_gid);
 /* Each step returns 0 or a negative errno with a sentence in why. */
 /* key_fd: the descriptor that is passed to fs_helper_start(). This process does not read the

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Writes the list of sessions for operators (launch_watch.h). A worker may have thousands of
- * sessions, so each update writes only some of them, which takes a fraction of a millisecond, and
- * each entry says when it was written.
+ * sessions. So each update writes only a part of them, which takes a fraction of a millisecond, and
+ * each entry contains the time when it was written.
  */
 #include "dataplane/worker/worker.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sets up a worker before it has ports: its configuration, its core, its statistics page. */
+/* Sets up a worker before it has ports: reads its configuration, assigns its core, and maps its
+ * statistics page. */
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
 
@@ -13,7 +14,7 @@
 
 #define CONFIG_HEAD_BYTES ((ssize_t)(3 * sizeof(uint32_t))) /* magic, version and size */
 
-/* Checks magic, version and size, whose layout is the same in every version. */
+/* Checks magic, version and size. These have the same layout in all versions. */
 static int config_head_check(const struct launch_config *cfg, struct reason *why)
 {
 	if (cfg->magic != LAUNCH_MAGIC) {
@@ -129,8 +130,8 @@ int worker_config_check(const struct launch_config *cfg, struct reason *why)
 	else if ((unsigned)cfg->role >= LAUNCH_ROLE_MAX ||
 		 (unsigned)cfg->transport >= LAUNCH_TRANSPORT_MAX)
 		what = "the configuration names an unknown role or transport";
-	else if (!worker_role_get(cfg->role)) /* This version does not implement the role,
-						 although the enum has it. */
+	else if (!worker_role_get(cfg->role)) /* enum launch_role has this role, but this version
+						 does not implement it */
 		what = "this version does not support role drives; use compute";
 	else if (!config_texts_end(cfg) || !clients_are_valid(cfg))
 		what = "the configuration is malformed";
@@ -152,8 +153,8 @@ struct launch_stats *worker_stats_map(int fd)
 }
 
 #define SLICE_NS (100 * NSEC_PER_USEC)
-/* How late the kernel may fire timers. The default of 50 us would be half of the time that a
- * failover may take. */
+/* How late the kernel may fire timers. The default of 50 us is half of the time that a failover may
+ * take. */
 #define TIMER_SLACK_NS 1000UL
 
 /* The head of the kernel's struct sched_attr (include/uapi/linux/sched/types.h). */
@@ -166,9 +167,9 @@ struct worker_sched_attr {
 };
 
 /*
- * Requests a short time slice, which works on Linux 6.12 and later. On a shared core, a worker that
- * wakes up then runs at once, and one that spins is soon interrupted by other processes. Also makes
- * timers fire with little slack.
+ * Requests a short time slice, which Linux 6.12 and later supports: on a shared core, a worker that
+ * wakes up then runs at once, and other processes soon interrupt a worker that polls. Also makes
+ * timers fire with little delay.
  */
 static void process_set_timing(void)
 {

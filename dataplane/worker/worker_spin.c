@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Decides when an idle worker polls and when it sleeps, by a small model that learns from the
- * traffic. It uses no other part of the worker, so it can be tested alone. */
+ * traffic. It does not depend on other parts of the worker, so it can be tested alone. */
 #include "dataplane/worker/worker.h"
 
 #define SPIN_SCORE_MAX 1024U
 #define SPIN_SCORE_WORTH 256U
 #define SPIN_SHIFT 3 /* learning rate: one eighth per idle moment */
-/* Cost of a wake-up in ns. Spinning does not pay off if work arrives later than this. */
+/* Cost of a wake-up in ns. Polling does not pay off if work arrives later than this. */
 #define SPIN_WAKE_NS 40000ULL
-/* Longest gap that counts: longer gaps count as this long, because they say nothing more. */
+/* Maximum length with which a gap counts, because even longer gaps contain no more information. */
 #define GAP_MOST_NS (16 * SPIN_WAKE_NS)
-#define GAP_SHORT_NS (SPIN_WAKE_NS / 4) /* gaps within one request are shorter */
+#define GAP_SHORT_NS (SPIN_WAKE_NS / 4) /* gaps within one request are shorter than this */
 #define GAP_SHIFT 4			/* weight of one gap in the mean */
 #define GAP_SHIFT_SHORT 6
-/* If the mean gap is above this limit, the worker rests. The limit is the mean of a short wait and
- * of a wait about twice as long as the delay of acknowledgements. */
+/* If the mean gap is above this limit, the worker does not delay acknowledgements. The limit is the
+ * mean of a short wait and of a wait about twice as long as the delay of acknowledgements. */
 #define GAP_REST_NS (200 * NSEC_PER_USEC)
 
 /*
- * Updates the mean of the idle gaps. If requests are rare, sleeping is better even where spinning
- * for an answer would pay off: waking up for each request costs less CPU time than spinning for it,
- * and latency matters little.
+ * Updates the mean of the idle gaps. If requests are rare, sleeping is better even if polling for
+ * each answer would pay off: a wake-up per request costs less CPU time than polling, and a higher
+ * latency matters little.
  */
 static void gap_learn(struct worker_spin *s, uint64_t idle_ns)
 {
@@ -31,10 +31,10 @@ static void gap_learn(struct worker_spin *s, uint64_t idle_ns)
 }
 
 /*
- * Learns from sleeps as well as from spins, because the length of a sleep shows whether spinning
- * would have paid off. So a worker that has stopped spinning starts again when the traffic changes.
- * Answers arrive soon, but the next request only when a program sends it, so idle moments with and
- * without pending answers are learned separately.
+ * Learns from sleeps as well as from polling, because the length of a sleep shows whether polling
+ * would have paid off. So a worker that has stopped polling starts again when the traffic changes.
+ * Idle moments with and without pending answers are learned separately: an answer arrives soon, but
+ * the next request only when a program sends it.
  */
 void worker_spin_learn(struct worker_spin *s, uint64_t idle_ns)
 {
