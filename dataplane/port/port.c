@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Chooses the back end for a transport. DPDK is in a module that only DPDK workers load: if it were
- * linked into the program, every UDP worker would need DPDK's memory.
+ * Chooses the back end for a transport. DPDK is in a module that only DPDK workers load, because
+ * otherwise every UDP worker would need DPDK's memory.
  */
 #include "dataplane/port/port.h"
 #include "netcfg/base/log.h"
@@ -9,8 +9,7 @@
 #include <limits.h>
 #include <stdio.h>
 
-/* Loads a module. The module is never unloaded, because DPDK's threads and exit handlers live in
- * it. */
+/* Loads a module. It is never unloaded, because DPDK's threads and exit handlers use its code. */
 static int port_module_load(const char *name, const struct port_ops **ret, struct reason *why)
 {
 	const char *dir = secure_getenv("PLENUM_MODULE_DIR");

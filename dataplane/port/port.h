@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A port is the packet I/O of one leg inside a worker: rudp reaches the network only through it.
- * Each kind of port is a back end: a const table of operations (struct port_ops), by which alone
- * the worker uses it. port_udp and port_xdp are built in; port_dpdk is a loadable module, so that a
- * UDP worker does not carry DPDK's memory. One thread owns and uses a port. The polling path (rx,
- * tx, flush) of polling back ends allocates nothing, takes no lock and makes no system call, except
- * for one per sent burst with AF_XDP.
+ * Each kind of port is a back end: a const table of operations (struct port_ops). The worker uses a
+ * port only by these operations. port_udp and port_xdp are built in; port_dpdk is a loadable
+ * module, so that a UDP worker does not carry DPDK's memory. One thread owns and uses a port. The
+ * polling path (rx, tx, flush) of polling back ends allocates nothing, takes no lock and makes no
+ * system call, except for one per sent burst with AF_XDP.
  */
 #ifndef PLENUM_DATAPLANE_PORT_H
 #define PLENUM_DATAPLANE_PORT_H
@@ -31,89 +31,90 @@ struct port_rx { /* one received datagram, valid until the next rx call on the p
 			       UINT64_MAX: unknown */
 };
 
-/* Increment this number when this interface or a structure in it changes. During a package upgrade
- * a worker may load a module of another version, and detects that by the number. */
+/* Increment this number with each change of this interface or of a structure in it. During a
+ * package upgrade a worker may find a module of another version, which it recognises by this
+ * number. */
 #define PORT_VERSION 3
 #define PORT_LAYOUT (LAUNCH_VERSION * 1000U + PORT_VERSION)
 
 struct port_ops {
-	uint64_t layout; /* PORT_LAYOUT of the module; the first member in every version; in older
-			    versions it was a pointer, so it never matches */
+	uint64_t layout; /* PORT_LAYOUT of the module. It is the first member in all versions; in
+			    old versions the first member was a pointer, which never equals the
+			    number */
 	const char *name;
 	/* Whether a port that failed to open at the start may be opened later, when the worker is
-	 * confined. */
+	 * in its sandbox. */
 	bool reopens;
 	/* Opens the back end for cfg->ports[index]. Returns 0, or a negative errno with a sentence
-	 * in `why`. After success `why` describes a limitation of the port, or is unset if there is
-	 * none. */
+	 * in `why`. After success, `why` contains a limitation of the port, or is unset. */
 	int (*open)(struct port *p, const struct launch_config *cfg, unsigned index,
 		    struct reason *why);
-	/* Verifies that no other host uses our address (duplicate address detection). The worker
-	 * must be confined before the first call, because this is the first code that reads
-	 * unauthenticated packets. It never waits, because other ports probe at the same time.
-	 * Returns 0 if the address is ours; -EAGAIN if it is too early to tell (call again soon);
-	 * -EINPROGRESS if in addition packets are waiting (call again at once); 1 if there is no
-	 * link on which to probe, with a sentence in `why`; or another negative errno with a
-	 * sentence in `why`. The operation is NULL if there is nothing to verify. */
+	/* Verifies that no other host uses the port's address (duplicate address detection). The
+	 * worker must be in its sandbox before the first call, because this is the first code that
+	 * reads unauthenticated packets. It never waits, because other ports probe at the same
+	 * time. Returns 0 if the port may use the address; -EAGAIN if it is too early to tell (call
+	 * again soon); -EINPROGRESS if, in addition, packets are waiting (call again at once); 1 if
+	 * there is no link on which to probe, with a sentence in `why`; or another negative errno
+	 * with a sentence in `why`. The operation is NULL if there is nothing to verify. */
 	int (*join)(struct port *p, const struct launch_config *cfg, unsigned index,
 		    struct reason *why);
 	/* Verifies the address later, if join() returned 1. Call it when the link is up, then after
-	 * each tick; it never waits. Returns 0 if the address is ours, -EAGAIN if it is too early
-	 * to tell, or another negative errno with a sentence in `why`. The operation is NULL if
-	 * join() never returns 1. */
+	 * each tick; it never waits. Returns 0 if the port may use the address, -EAGAIN if it is
+	 * too early to tell, or another negative errno with a sentence in `why`. The operation is
+	 * NULL if join() never returns 1. */
 	int (*probe)(struct port *p, struct reason *why);
 	void (*close)(struct port *p);
 	/* Receives up to max datagrams without blocking. Returns their number, or a negative errno
 	 * if the link is broken. */
 	int (*rx)(struct port *p, struct port_rx *pkts, unsigned max);
-	/* Has the same contract as rudp_ops.tx. */
+	/* Has the contract of rudp_ops.tx. */
 	int (*tx)(struct port *p, const struct datagram_addr *dst, const struct datagram *pkt);
 	void (*flush)(struct port *p);
 	/* Reports a datagram that tx accepted but that the host later refused as too big. (Usually
 	 * tx itself detects that and returns -EMSGSIZE.) Returns true if there was such a datagram
-	 * since the last call, with the address and size of the latest one. The operation is NULL
-	 * if tx always detects it. */
+	 * since the last call, with its address and size; if there were several, the latest one.
+	 * The operation is NULL if tx always detects it. */
 	bool (*too_big)(struct port *p, struct datagram_addr *ret_dst, uint32_t *ret_bytes);
-	/* fd: returns a descriptor that poll(2) reports as readable when packets are waiting, or -1
-	 * if the worker must poll the port with rx(). arm: the worker must call it each time before
-	 * it blocks on the descriptor, and must not block if it returns false, because packets are
-	 * waiting already. */
+	/* fd: returns a descriptor that becomes readable when packets are waiting, or -1 if the
+	 * worker must poll the port with rx(). arm: the worker must call it each time before it
+	 * waits on the descriptor. If it returns false, packets are waiting already, and the worker
+	 * must not wait. */
 	int (*fd)(struct port *p);
 	bool (*arm)(struct port *p);
 	/* Does periodic work outside the polling path (ARP ageing, duplicate address detection).
-	 * Call it at most about once a millisecond. Returns when the next call is due; UINT64_MAX:
+	 * Call it at most about once a millisecond. Returns when to call it next; UINT64_MAX:
 	 * never. */
 	uint64_t (*tick)(struct port *p, uint64_t now_ns);
-	/* Returns whether the device has a link, as of the latest tick. NULL: only the agent
-	 * knows. */
+	/* Returns whether the device had a link at the latest tick. NULL: only the agent knows. */
 	bool (*link)(struct port *p);
-	/* Returns whether the host is removing the device, as of the latest tick: the kernel then
-	 * waits until the port is closed. NULL: the host never removes it. */
+	/* Returns whether, at the latest tick, the host was waiting to remove the device. The
+	 * worker must then close the port. NULL: the host never removes the device. */
 	bool (*wanted_back)(struct port *p);
-	/* Announces our address to the switches by gratuitous ARP or unsolicited NA. */
+	/* Announces the port's address to the switches by gratuitous ARP or unsolicited neighbour
+	 * advertisement. */
 	void (*announce)(struct port *p);
 	/* Puts this port on standby, or makes it the active port, if several ports share one
-	 * address (launch_config.failover). A port on standby still receives; its queued datagrams
-	 * are lost. NULL: unsupported. */
+	 * address (launch_config.failover). A port on standby still receives, but drops the
+	 * datagrams that it has queued to send. NULL: unsupported. */
 	void (*stand_by)(struct port *p, bool stands_by);
-	/* Returns the UDP port number behind `source`, a value of datagram.source. NULL: the port
-	 * sends from one UDP port only. */
+	/* Returns the UDP port number that stands behind `source`, a value of datagram.source.
+	 * NULL: the port sends from one UDP port only. */
 	uint16_t (*source)(const struct port *p, unsigned source);
 	/* Starts to copy each frame that the device sends or receives into the packet ring of `to`;
-	 * to NULL: stops. If the operation itself is NULL, the back end sees only datagrams, no
+	 * NULL stops it. The operation itself is NULL if the back end processes only datagrams, not
 	 * frames. */
 	void (*capture)(struct port *p, struct packet_writer *to);
-	/* Returns the counters since the port was opened. NULL: only the kernel counts. */
+	/* Returns the counters since the port was opened. NULL: only the kernel counts packets. */
 	void (*counters)(const struct port *p, struct launch_port_counters *ret);
 	/* Returns which packets the host refused to send. NULL: the back end passes frames to a
 	 * device, so the host cannot refuse them. */
 	void (*refusals)(const struct port *p, struct launch_refusal ret[LAUNCH_REFUSALS_MAX]);
 };
 
-/* Calls join() until it returns a final result, for callers that have no other port to serve
+/* Calls join() until it returns a final result. For callers that have no other port to serve
  * meanwhile. */
 int port_join(struct port *p, const struct launch_config *cfg, unsigned index, struct reason *why);
-/* Sleeps between two join() calls; one sleep serves all joining ports. */
+/* Sleeps between two calls of join(). One sleep serves all ports that are joining. */
 void port_join_rest(void);
 
 /* AF_XDP on a kernel interface, for the DPDK transports. */

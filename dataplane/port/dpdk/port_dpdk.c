@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The DPDK port: devices, buffers and bursts. It is a loadable module, so that other workers do not
- * carry DPDK's memory. port_l2 and port_neigh interpret the frames. The first port to open starts
- * DPDK's environment (EAL), which runs until the process ends, because DPDK cannot start twice.
+ * need DPDK's memory. port_l2 and port_neigh interpret the frames. The first port that opens starts
+ * DPDK's environment (EAL). The environment runs until the process ends, because DPDK cannot start
+ * twice.
  */
 #include "dataplane/port/dpdk/port_dpdk.h"
 #include "dataplane/port/dpdk/port_dpdk_device.h"
@@ -23,10 +24,10 @@
 #include <rte_log.h>
 #include <rte_mbuf.h>
 
-#define CLOCK_NS (10 * NSEC_PER_MSEC) /* maximum age of the time that tx uses while polling */
-/* How often a port whose worker may sleep checks the link. */
+#define CLOCK_NS (10 * NSEC_PER_MSEC) /* while polling, tx uses a time that is at most this old */
+/* Interval at which a port checks the link if its worker may sleep. */
 #define LINK_LOOK_NS (50 * NSEC_PER_MSEC)
-/* Time between attempts to restart the device after a reset of the PF */
+/* Interval of attempts to restart the device after a reset of the PF. */
 #define RESTART_NS NSEC_PER_SEC
 #define FRESH 32U /* number of buffers taken from the pool at once */
 
@@ -35,29 +36,29 @@ struct port_dpdk {
 	uint16_t id;
 	bool on_pci, opened, started;
 	struct port_joining joining;
-	struct port_dpdk_wake wake; /* how the device wakes the worker; fd is -1 if the worker
-				       polls */
+	struct port_dpdk_wake wake; /* the descriptor by which the device wakes the worker; fd is -1
+				       if the worker polls */
 	struct port_dpdk_state state;
 	uint32_t frame_max, datagram_max;
 	uint64_t restart_ns;
 	uint64_t now_ns; /* time of the last tick or control frame */
 	struct port_dpdk_queues queues;
-	bool shared; /* the kernel shares the device and keeps the traffic that no flow rule selects
-		      */
+	bool shared; /* the device is shared with the kernel, which gets all traffic that no flow
+			rule selects */
 	struct port_dpdk_rules rules;
 	struct port_xdp_control control; /* copies of the kernel's control frames */
 	struct port_l2_local local;
 	struct port_neigh *neigh;
 	struct launch_port_counters counters;
-	bool control_queued; /* control frames of our own are queued, and no flush will follow
-				by itself */
+	bool control_queued; /* the port's own control frames are queued, so this call must drain tx
+			      */
 	struct packet_writer *capture; /* ring of the capture; NULL: no capture */
-	unsigned n_captured; /* number of frames in tx that were captured already, at an earlier
-				attempt to send them */
-	uint64_t tx_offload; /* the mbuf's tx_offload field: header lengths */
+	unsigned n_captured; /* number of frames in tx that were captured already when the device
+				did not accept them */
+	uint64_t tx_offload; /* value of the mbuf field tx_offload: the lengths of the headers */
 	unsigned n_held, n_tx, n_fresh;
-	struct rte_mbuf *held[PORT_BURST_MAX]; /* mbufs of the last rx call, which the caller of
-						  rx may still be reading */
+	struct rte_mbuf *held[PORT_BURST_MAX]; /* mbufs that the last rx call returned, which its
+						  caller may still be reading */
 	struct rte_mbuf *tx[PORT_BURST_MAX];
 	struct rte_mbuf *fresh[FRESH]; /* empty mbufs for sending */
 	char device[PLENUM_NAME_MAX];  /* name of the DPDK device */
@@ -66,7 +67,7 @@ struct port_dpdk {
 
 /* ------------------------------------------------------------------ sending */
 
-/* Captures a burst with one timestamp. */
+/* Captures a burst. All its frames get one timestamp. */
 static void capture_frames(struct port_dpdk *d, struct rte_mbuf *const *frames, unsigned n,
 			   enum packet_direction direction)
 {
@@ -111,9 +112,9 @@ static void tx_drain(struct port_dpdk *d)
 	d->control_queued = false;
 }
 
-/* Takes a batch of buffers from the pool, or a single one if the pool is nearly empty. Each has one
- * segment and one reference; tx_mbuf_get() and its callers set all other fields that a frame
- * needs. */
+/* Takes a batch of buffers from the pool, or a single one if the pool is nearly empty. Each buffer
+ * has one segment and one reference. tx_mbuf_get() and its callers set all other fields that a
+ * frame needs. */
 static bool fresh_take(struct port_dpdk *d)
 {
 	if (PLENUM_LIKELY(rte_mempool_get_bulk(d->queues.pool, (void **)d->fresh, FRESH) == 0)) {
@@ -167,8 +168,8 @@ static void neigh_emit(void *user, const uint8_t *frame, size_t len)
 	d->control_queued = true;
 }
 
-/* Parks the frame; call it while the neighbour is being resolved. port_neigh keeps one frame for
- * the neighbour and refuses further ones. */
+/* Parks the frame while its neighbour is being resolved. port_neigh keeps one frame per neighbour
+ * and refuses further ones. */
 static int tx_park(struct port_dpdk *d, const struct datagram_addr *dst, const struct datagram *pkt)
 {
 	static const struct mac_addr later;
@@ -178,7 +179,8 @@ static int tx_park(struct port_dpdk *d, const struct datagram_addr *dst, const s
 		tx_drain(d);
 	if (!frame)
 		return -EHOSTUNREACH;
-	/* The checksums are complete: neigh_emit sends the frame later without offload flags. */
+	/* Parked frames have complete checksums, because neigh_emit() sends them without offload
+	 * flags. */
 	port_neigh_park_len(d->neigh, &dst->ip,
 			    port_l2_build_udp(frame, &d->local, &later, dst, pkt, 0));
 	return 0;
@@ -222,8 +224,8 @@ static unsigned rx_parse_flags(const struct rte_mbuf *m)
 	return (m->ol_flags & good) == good ? PORT_L2_CHECKSUM_GOOD : 0;
 }
 
-/* Returns true if m holds a datagram, to which *ret then points; false if m was processed and may
- * be freed. */
+/* Processes the frame in m. Returns true, with *ret pointing to the datagram, if it contains one.
+ * Otherwise returns false, and m may be freed. */
 static bool rx_one(struct port_dpdk *d, const struct rte_mbuf *m, struct port_rx *ret)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
@@ -278,8 +280,8 @@ static void control_rx(struct port_dpdk *d)
 	port_xdp_control_input(&d->control, &to, d->now_ns);
 }
 
-/* Reads all queues. One full queue may fill the whole burst, so each call starts with another
- * queue. */
+/* Reads all queues. Each call starts with another queue, because one full queue may fill the whole
+ * burst. */
 static unsigned rx_burst(struct port_dpdk *d, struct rte_mbuf **ret, unsigned max)
 {
 	struct port_dpdk_queues *q = &d->queues;
@@ -296,15 +298,15 @@ static unsigned rx_burst(struct port_dpdk *d, struct rte_mbuf **ret, unsigned ma
 	return n;
 }
 
-/* Frees the mbufs of the last rx call. They come from one pool, except on devices that forward
- * mbufs of others. */
+/* Frees the mbufs of the last rx call. They belong to one pool, except on devices that forward
+ * mbufs of other devices. */
 static void held_free(struct port_dpdk *d)
 {
 	struct rte_mempool *pool = d->held[0]->pool;
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < d->n_held; i++) {
-		/* Handle one segment only, because each mbuf has one. */
+		/* Each mbuf has one segment. */
 		struct rte_mbuf *m = rte_pktmbuf_prefree_seg(d->held[i]);
 
 		if (PLENUM_UNLIKELY(m && m->pool != pool))
@@ -366,9 +368,10 @@ static bool port_dpdk_arm(struct port *p)
 	return port_dpdk_wake_arm(&d->wake);
 }
 
-/* Joins the multicast groups of neighbour discovery: the group of all hosts, and the group of hosts
- * whose address ends like ours. Many PFs do not allow a VF to receive all multicast packets, so the
- * groups are joined one by one. Devices without a filter pass these packets anyway. */
+/* Joins two multicast groups of neighbour discovery: the group of all hosts, and the group of hosts
+ * whose address has the same last bytes as this port's address. The groups are joined one by one,
+ * because many PFs do not allow a VF to receive all multicast packets. Devices without a filter
+ * pass these packets in any case. */
 static void multicast_join(struct port_dpdk *d)
 {
 	const struct mac_addr ours = mac_addr_solicited(&d->local.ip);
@@ -382,8 +385,8 @@ static void multicast_join(struct port_dpdk *d)
 		(void)rte_eth_allmulticast_enable(d->id);
 }
 
-/* Restarts the device, because a reset of the PF has removed the VF's queues; the restart requests
- * them again. It takes some 15 ms, during which the worker serves no other leg. */
+/* Restarts the device, because a reset of the PF has removed the VF's queues, and a restart
+ * requests them again. This takes about 15 ms, during which the worker serves no other leg. */
 static void device_restart(struct port_dpdk *d)
 {
 	int r = d->started ? rte_eth_dev_stop(d->id) : 0;
@@ -450,8 +453,8 @@ static void port_dpdk_announce(struct port *p)
 	tx_drain(d);
 }
 
-/* Drops the queued frames as well. Frames that are sent after a dead link has recovered would teach
- * switches a stale location of our address. */
+/* Also drops the queued frames. If they were sent after a dead link has recovered, switches would
+ * learn an old location of the address. */
 static void port_dpdk_stand_by(struct port *p, bool stands_by)
 {
 	struct port_dpdk *d = p->impl;
@@ -517,7 +520,7 @@ static int device_start(struct port_dpdk *d, const struct launch_config *cfg, un
 		r = port_dpdk_rules_isolate(&d->rules, &d->local, d->device, why);
 	if (r == 0)
 		r = port_dpdk_queues_setup(&d->queues, &of, cfg, index, why);
-	/* Isolate a virtual device only after its queues exist: net_tap accepts isolation earlier,
+	/* Isolate a virtual device only after its queues exist. net_tap accepts isolation earlier,
 	 * but then the kernel gets no packets. */
 	if (r == 0 && d->shared && !d->on_pci)
 		r = port_dpdk_rules_isolate(&d->rules, &d->local, d->device, why);
@@ -527,7 +530,7 @@ static int device_start(struct port_dpdk *d, const struct launch_config *cfg, un
 	if (r == 0)
 		r = rte_eth_dev_start(d->id);
 	if (r < 0) {
-		/* `why` describes only a limitation so far, not the cause of this failure. */
+		/* `why` only contains a limitation so far, not the cause of this failure. */
 		reason_clear(why);
 		return r;
 	}
@@ -538,7 +541,8 @@ static int device_start(struct port_dpdk *d, const struct launch_config *cfg, un
 		       : 0;
 }
 
-/* Returns the mbuf field with the header lengths, for devices that compute checksums. */
+/* Returns the value of the mbuf field with the lengths of the headers, for devices that compute
+ * checksums. */
 static uint64_t headers_len(const struct port_l2_local *local)
 {
 	struct rte_mbuf m = {.tx_offload = 0};
@@ -613,7 +617,8 @@ static int port_dpdk_join(struct port *p, const struct launch_config *cfg, unsig
 
 	reason_clear(why);
 	if (cfg->ports[index].shared)
-		return 0; /* nothing to verify: the kernel probed the address before it used it */
+		return 0; /* nothing to verify, because the kernel probed the address before it used
+			     it */
 	by.has_link = d->joining.linked || has_link_now(d);
 	return port_join_step(&d->joining, &by, why);
 }
@@ -659,7 +664,7 @@ static int device_attach(struct port_dpdk *d, const struct launch_port *lp, unsi
 		reason_set_text(why, "no interface %.16s", lp->ifname);
 		return -ENODEV;
 	}
-	/* PCI devices given to the environment at its start are attached already. */
+	/* PCI devices that were given to the environment at its start are attached already. */
 	if (rte_eth_dev_get_port_by_name(d->device, &d->id) != 0) {
 		r = rte_eal_hotplug_add(d->bus, d->device, dev.args);
 		if (r < 0 || rte_eth_dev_get_port_by_name(d->device, &d->id) != 0) {

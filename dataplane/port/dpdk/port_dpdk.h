@@ -20,7 +20,8 @@ struct port_dpdk_device {
 extern const struct port_ops plenum_port_module;
 
 /* Starts DPDK's environment once per process; later calls return the first result. Returns 0, or a
- * negative errno with a sentence in why: no hugepages, no such core, or a missing privilege. */
+ * negative errno with a sentence in why, for example if there are no hugepages, no such core, or a
+ * privilege is missing. */
 int port_dpdk_eal_start(const struct launch_config *cfg, struct reason *why);
 /*
  * Chooses the DPDK device for a leg. Usually it is lp->device. If lp->device is
@@ -31,15 +32,15 @@ int port_dpdk_eal_start(const struct launch_config *cfg, struct reason *why);
  */
 void port_dpdk_device_choose(const struct launch_port *lp, unsigned index,
 			     struct port_dpdk_device *ret);
-/* Returns whether AF_PACKET is used because nothing else was requested. */
+/* Returns whether the worker uses AF_PACKET because the configuration requests no DPDK device. */
 bool port_dpdk_device_is_interface(const struct launch_port *lp);
-/* Hands over the state of the address probes that were sent for the port with this index while the
+/* Returns in *ret the early address probes of the port with this index, which were sent while the
  * environment started. The caller then owns *ret. */
 void port_dpdk_eal_early(unsigned index, struct port_early *ret);
 /* Returns how much of the worker's memory, in MiB, is for the buffers of the port with this
  * index. */
 uint32_t port_dpdk_memory_mib(const struct launch_config *cfg, unsigned index);
-/* Returns how many bytes of a buffer a received frame needs, whatever the device. */
+/* Returns how many bytes of a buffer a received frame needs at most, on any device. */
 unsigned port_dpdk_frame_room(uint32_t mtu);
 
 #endif

@@ -5,14 +5,14 @@
 #include <string.h>
 
 #define SMALL_ROOM 2048U
-#define LARGE_ROOM 12288U /* 9000 bytes plus the ring's headers, in whole pages */
+#define LARGE_ROOM 12288U /* 9000 bytes and the ring's headers, rounded up to whole pages */
 
 unsigned port_dpdk_frame_room(uint32_t mtu)
 {
 	return mtu <= PLENUM_DPDK_SHORT_MTU ? SMALL_ROOM : LARGE_ROOM;
 }
 
-/* "0000:3b:02.1", with or without the domain. */
+/* Returns whether the text is a PCI address, such as "0000:3b:02.1", with or without the domain. */
 static bool is_pci_address(const char *s)
 {
 	unsigned domain, bus, dev, fn;
@@ -29,8 +29,8 @@ static void device_default(const struct launch_port *lp, unsigned index,
 {
 	unsigned room = port_dpdk_frame_room(lp->mtu);
 
-	/* A block holds whole frames and consists of whole pages. qdisc_bypass is set, because rudp
-	 * does its own pacing. */
+	/* Each block has whole frames and whole pages. qdisc_bypass is set, because rudp does its
+	 * own pacing. */
 	snprintf(ret->name, sizeof(ret->name), "net_af_packet%u", index);
 	snprintf(ret->args, sizeof(ret->args),
 		 "iface=%s,blocksz=%u,framesz=%u,framecnt=%u,qdisc_bypass=1", lp->ifname,

@@ -9,7 +9,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-/* Device events exist since 18.05 but are still marked experimental. */
+/* DPDK has device events since 18.05, but still marks them as experimental. */
 #define ALLOW_EXPERIMENTAL_API
 #include <rte_alarm.h>
 #include <rte_dev.h>
@@ -22,7 +22,7 @@
 
 /* ------------------------------------------------------------------ link and reset */
 
-/* Runs in DPDK's interrupt thread. */
+/* Called in DPDK's interrupt thread. */
 static int on_reset(uint16_t id, enum rte_eth_event_type type, void *user, void *ret)
 {
 	struct port_dpdk_state *s = user;
@@ -44,10 +44,10 @@ static void on_settled(void *user)
 }
 
 /*
- * Handles the kernel's request to give back a device, which its vfio repeats every ten seconds
- * until the device is closed. DPDK's bus driver calls this function while it handles such a
- * request, and releases the request only afterwards. So this function only sets an alarm, which
- * reports the request to the port later, in the same thread.
+ * Handles the kernel's request to give back a device, which vfio repeats every ten seconds until
+ * the device is closed. DPDK's bus driver calls this function while it handles such a request, and
+ * finishes the request only after the call. So this function only sets an alarm, by which the same
+ * thread later reports the request to the port.
  */
 static void on_device(const char *name, enum rte_dev_event_type type, void *user)
 {
@@ -138,7 +138,7 @@ void port_dpdk_fds_note(struct port_dpdk_fds *f)
 			f->bits[fd / 64] |= 1ULL << fd % 64;
 }
 
-/* Finds the sockets that were not open before. */
+/* Finds the sockets that the device has opened: those that are not in the list `before`. */
 static void sockets_find(struct port_dpdk_wake *w, const struct port_dpdk_fds *before)
 {
 	for (unsigned fd = 0; fd < PORT_DPDK_FDS_MAX && w->n_sockets < PORT_DPDK_SOCKETS_MAX; fd++)
@@ -169,8 +169,8 @@ int port_dpdk_wake_init(struct port_dpdk_wake *w, uint16_t id, const struct port
 	int fd = interrupt_fd(id), r = 0;
 
 	*w = (struct port_dpdk_wake){.id = id, .by_interrupt = fd >= 0};
-	/* Keep one epoll descriptor for as long as the port exists, because a restarted device gets
-	 * new descriptors. */
+	/* Use one epoll descriptor as long as the port exists, because a restart of the device
+	 * changes its descriptors. */
 	w->fd = epoll_create1(EPOLL_CLOEXEC);
 	if (w->fd < 0)
 		return -errno;
@@ -195,7 +195,8 @@ int port_dpdk_wake_again(struct port_dpdk_wake *w)
 	w->armed = false;
 	if (w->fd < 0 || !w->by_interrupt)
 		return 0;
-	fd = interrupt_fd(w->id); /* closing the old descriptor has removed it from the epoll */
+	fd = interrupt_fd(w->id); /* the epoll descriptor no longer contains the old one, because it
+				     is closed */
 	return fd < 0 ? -EOPNOTSUPP : watch(w, fd);
 }
 
@@ -213,8 +214,8 @@ void port_dpdk_wake_done(struct port_dpdk_wake *w)
 	w->fd = -1;
 }
 
-/* Reads the sockets' errors. A socket whose interface went down stays readable until its error is
- * read. */
+/* Reads the errors of the sockets. The socket of an interface that went down stays readable until
+ * its error is read. */
 static void errors_take(const struct port_dpdk_wake *w)
 {
 	for (unsigned i = 0; i < w->n_sockets; i++) {
@@ -229,19 +230,19 @@ bool port_dpdk_wake_arm(struct port_dpdk_wake *w)
 {
 	if (w->fd < 0)
 		return false;
-	/* No packet has arrived although rx was called: perhaps a socket's error has woken the
-	 * worker. */
+	/* The worker woke up and called rx, but no packet has arrived: perhaps the error of a
+	 * socket has woken it. */
 	if (w->idle && w->rx_called)
 		errors_take(w);
 	w->idle = true;
 	w->rx_called = false;
 	if (!w->by_interrupt)
-		return true; /* a socket is readable while it holds any packet */
+		return true; /* a socket is readable as long as it has a packet */
 	if (rte_eth_dev_rx_intr_enable(w->id, 0) != 0)
 		return false;
 	w->armed = true;
-	/* Packets that arrive between the last read and the arming raise no interrupt. Which of
-	 * these two calls reports them depends on the driver. */
+	/* Packets that arrive between the last read and rte_eth_dev_rx_intr_enable() raise no
+	 * interrupt. It depends on the driver which of these two calls reports them. */
 	if (rte_eth_rx_queue_count(w->id, 0) <= 0 &&
 	    rte_eth_rx_descriptor_status(w->id, 0, 0) != RTE_ETH_RX_DESC_DONE)
 		return true;

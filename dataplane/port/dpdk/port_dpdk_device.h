@@ -15,20 +15,20 @@
 struct port_dpdk_state {
 	uint16_t id;
 	bool watched;	      /* a PCI device, which reports resets */
-	bool has_reported;    /* the device has reported its link up at least once; before that,
-				 "down" may mean that it cannot report links */
+	bool has_reported;    /* the device has reported its link as up at least once; before that,
+				 "down" may mean that it cannot report its link */
 	bool up;	      /* whether the link is up; always true if the device cannot report
 				 its link */
-	uint32_t reset;	      /* atomic: the PF was reset; the device carries nothing until it is
-				 restarted */
-	uint32_t wanted_back; /* atomic: the kernel removes the device and waits until it is closed
-			       */
+	uint32_t reset;	      /* atomic: the PF was reset, and the device transfers nothing until it
+				 is restarted */
+	uint32_t wanted_back; /* atomic: the kernel wants to remove the device and waits until the
+				 worker closes it */
 	char name[PLENUM_NAME_MAX];
-	/* Not every driver reports resets. Therefore a device is also restarted if its link came
-	 * back but the device then receives nothing for a while. */
-	uint64_t check_ns, wait_ns; /* check_ns: when to check next whether something was received;
-				       UINT64_MAX: never. wait_ns: time from that check to the next
-				       check */
+	/* Not every driver reports resets. So the device is also restarted if its link came back
+	 * and the device then receives nothing for a while. */
+	uint64_t check_ns, wait_ns; /* check_ns: when to check next whether the device has received
+				       anything; UINT64_MAX: never. wait_ns: interval until the
+				       check after that */
 	uint64_t frames;	    /* number of frames received when the link came back */
 };
 
@@ -39,8 +39,8 @@ void port_dpdk_state_end(struct port_dpdk_state *s);
 /* Reads the link state from device registers, without a system call or waiting. frames: total
  * number of frames received. */
 void port_dpdk_state_poll(struct port_dpdk_state *s, uint64_t frames, uint64_t now_ns);
-/* Returns whether to restart the device now. After a reset, returns true once, as soon as the link
- * is up, because the PF answers only then. While a recovered link receives nothing, returns true at
+/* Returns whether to restart the device now. After a reset, returns true once, when the link is up,
+ * because the PF does not answer earlier. While a recovered link receives nothing, returns true at
  * growing intervals. */
 bool port_dpdk_state_needs_restart(struct port_dpdk_state *s, uint64_t now_ns);
 bool port_dpdk_state_wanted_back(const struct port_dpdk_state *s);
@@ -51,37 +51,38 @@ bool port_dpdk_state_wanted_back(const struct port_dpdk_state *s);
 
 struct port_dpdk_wake {
 	uint16_t id;
-	int fd; /* descriptor that is readable when packets are waiting, after arming; -1: no
-		   descriptor */
+	int fd; /* after arming, this descriptor becomes readable when packets are waiting; -1:
+		   there is none */
 	bool by_interrupt;
 	bool armed;
-	bool idle, rx_called; /* idle: no packets arrived since the descriptor was last armed;
-				 rx_called: the port's rx was called since then */
+	bool idle, rx_called; /* idle: no packets have arrived since the descriptor was last armed;
+				 rx_called: rx was called since then */
 	unsigned n_sockets;
 	int sockets[PORT_DPDK_SOCKETS_MAX]; /* sockets that the device has opened and owns */
 };
 
-/* A list of the open sockets of the types that devices use. If it was recorded before a device was
- * opened, the sockets that are not in the list were opened by the device. A starting worker has far
- * fewer descriptors than fit here. */
+/* The open sockets of the types that devices use. The list is recorded before a device is opened,
+ * so sockets that are not in it belong to the device. A worker that starts has far fewer
+ * descriptors than the list can contain. */
 #define PORT_DPDK_FDS_MAX 1024U
 struct port_dpdk_fds {
 	uint64_t bits[PORT_DPDK_FDS_MAX / 64];
 };
 void port_dpdk_fds_note(struct port_dpdk_fds *f);
 
-/* Prepares wake-ups by a started device: by its receive interrupts or, if it has none, by the
- * sockets that it opened since `before` was recorded. Returns 0, or -EOPNOTSUPP if it has
+/* Prepares the wake-up by a started device: by its receive interrupts or, if it has none, by the
+ * sockets that it has opened since `before` was recorded. Returns 0, or -EOPNOTSUPP if it has
  * neither. */
 int port_dpdk_wake_init(struct port_dpdk_wake *w, uint16_t id, const struct port_dpdk_fds *before);
-/* Call after the device was restarted. Returns what port_dpdk_wake_init() returns. */
+/* Call after the device was restarted. Has the results of port_dpdk_wake_init(). */
 int port_dpdk_wake_again(struct port_dpdk_wake *w);
 void port_dpdk_wake_done(struct port_dpdk_wake *w);
 /* Adds one more socket whose packets wake the worker. The caller still owns the socket. */
 int port_dpdk_wake_add(struct port_dpdk_wake *w, int socket);
-/* Call before blocking on fd. Returns false if packets are waiting already, or arming failed. */
+/* Call before waiting on fd. Returns false if packets are waiting already, or if arming has
+ * failed. */
 bool port_dpdk_wake_arm(struct port_dpdk_wake *w);
-/* Call after blocking, before the next rx. */
+/* Call after waiting, before the next rx. */
 void port_dpdk_wake_disarm(struct port_dpdk_wake *w);
 
 #endif

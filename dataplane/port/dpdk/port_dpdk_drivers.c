@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Selects the DPDK drivers that a worker loads. DPDK itself loads all hundred libraries of its
- * driver folder before it looks at any device, which takes most of the time and memory of its
- * start. A worker knows its devices, so it loads their drivers itself and then hides the folder's
- * content from DPDK.
+ * driver folder before it looks for devices, which takes most of the time and memory of its start.
+ * A worker knows its devices. So it loads their drivers itself, and then hides the folder's content
+ * from DPDK.
  */
 #include "dataplane/port/dpdk/port_dpdk_drivers.h"
 #include "dataplane/port/dpdk/port_dpdk_ids.h"
@@ -62,7 +62,7 @@ static bool library_drives(const char *path, unsigned vendor, unsigned device)
 
 /* ------------------------------------------------------------------ loading */
 
-/* Loads a library, which is never unloaded, because DPDK does not unload drivers either. */
+/* Loads a library. It is never unloaded, because DPDK does not unload drivers either. */
 static bool library_load(const char *path)
 {
 	if (dlopen(path, RTLD_NOW | RTLD_NODELETE))
@@ -71,9 +71,9 @@ static bool library_load(const char *path)
 	return false;
 }
 
-/* Finds the suffix of library names in the folder, such as ".so.23.0". Usually the folder's own
- * name has the same version. If DPDK was built with another folder name, the suffix comes from the
- * file of DPDK's own library. */
+/* Finds the suffix of library names in the folder, such as ".so.23.0". Usually the folder's name
+ * contains the same version. If DPDK was built with another folder name, takes the suffix from the
+ * file name of DPDK's own library. */
 static void ending_get(char *buf, size_t size)
 {
 	const char *version = port_dpdk_ids_version(FOLDER), *so;
@@ -108,7 +108,7 @@ static bool is_network_library(const char *name)
 	return so && strncmp(name, NETWORK, strlen(NETWORK)) == 0 && strcmp(so, ending) == 0;
 }
 
-/* Loads every driver that supports the device, because there may be an older and a newer driver. */
+/* Loads all drivers that support the device, because there may be an older and a newer one. */
 static bool pci_load(const char *address)
 {
 	DIR *dir = opendir(FOLDER);
@@ -131,8 +131,8 @@ static bool pci_load(const char *address)
 	return n > 0;
 }
 
-/* Loads the driver of a virtual device, unless the device wraps others, which would need further
- * drivers. */
+/* Loads the driver of a virtual device. Fails if the device is built on others, because it would
+ * need further drivers. */
 static bool virtual_load(const char *device)
 {
 	static const char *const kinds[] = {"net_af_packet", "net_memif", "net_null", "net_tap"};
@@ -152,7 +152,7 @@ static bool virtual_load(const char *device)
 
 bool port_dpdk_drivers_load(const struct launch_config *cfg)
 {
-	bool all = named_load(POOL); /* driver of the buffer pool */
+	bool all = named_load(POOL); /* load the driver of the buffer pool */
 
 	for (unsigned i = 0; all && i < cfg->n_ports; i++) {
 		struct port_dpdk_device dev;
@@ -165,8 +165,8 @@ bool port_dpdk_drivers_load(const struct launch_config *cfg)
 
 /* ------------------------------------------------------------------ the folder */
 
-/* Returns whether mounts made here are visible only to this process and its children. A worker has
- * left its parent's mount namespace; a test has not. */
+/* Returns whether only this process and its children see the mounts that it makes: a worker has its
+ * own mount namespace, but a test has not. */
 static bool mounts_are_ours(void)
 {
 	struct stat ours, theirs;

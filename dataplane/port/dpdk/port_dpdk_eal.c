@@ -15,7 +15,7 @@
 
 #define ARGS_MAX (20 + 2 * LAUNCH_PORTS_MAX)
 #define ARG_BYTES 80
-/* A worker that can also use ordinary pages leaves this much hugepage memory free for workers that
+/* A worker that can also use ordinary pages leaves this much free hugepage memory to workers that
  * cannot. */
 #define HUGE_MIB_MIN 64U
 /* Minimum memory in MiB if there are no hugepages; the kernel allocates a page only when the page
@@ -30,7 +30,7 @@ uint32_t port_dpdk_memory_mib(const struct launch_config *cfg, unsigned index)
 	       (planned - PLENUM_DPDK_MIB);
 }
 
-/* Returns the number of bytes in free hugepages of every size. */
+/* Returns the total size of all free hugepages in bytes. */
 static uint64_t hugepages_free_bytes(void)
 {
 	DIR *dir = opendir("/sys/kernel/mm/hugepages");
@@ -74,8 +74,9 @@ static void arg_add(struct eal_args *a, const char *text)
 	a->argv[++a->n] = NULL;
 }
 
-/* Makes DPDK's arguments. --in-memory: DPDK creates no files, so none remain, however the worker
- * ends. Without hugepages DPDK refuses this option, but --no-huge then has the same effect. */
+/* Makes DPDK's arguments. With --in-memory, DPDK creates no files, so no files remain however the
+ * worker ends. DPDK refuses this option without hugepages, but then --no-huge has the same
+ * effect. */
 static void args_make(const struct launch_config *cfg, bool hugepages, struct eal_args *a)
 {
 	char lcores[32], mib[16];
@@ -108,8 +109,8 @@ static void args_make(const struct launch_config *cfg, bool hugepages, struct ea
 	}
 }
 
-/* Returns whether the worker needs hugepages. Ordinary pages suffice for a port that copies packets
- * itself, such as one on kernel sockets, because no device accesses the memory. */
+/* Returns whether the worker needs hugepages. A port that copies packets itself, for example one on
+ * kernel sockets, only needs ordinary pages, because no device accesses the memory. */
 static bool wants_hugepages(const struct launch_config *cfg)
 {
 	for (unsigned i = 0; i < cfg->n_ports; i++) {
@@ -126,8 +127,8 @@ static bool wants_hugepages(const struct launch_config *cfg)
 
 static struct port_early_all early;
 
-/* Begins the early address probes. If several ports share an address, only the active port probes
- * the address. */
+/* Begins the early address probes. If several ports share an address, only the active one probes
+ * it. */
 static void early_begin(const struct launch_config *cfg)
 {
 	port_early_init(&early);
@@ -156,7 +157,7 @@ static int environment_start(const struct launch_config *cfg, struct eal_args *a
 		port_dpdk_drivers_hide();
 	rte_openlog_stream(stderr);
 	r = rte_eal_init(a->n, a->argv) < 0 ? rte_errno ? -rte_errno : -EIO : 0;
-	port_early_wait(&early); /* wait for the thread, which would otherwise keep its
+	port_early_wait(&early); /* wait for the thread, because otherwise it would keep its
 				    privileges */
 	for (unsigned i = 0; r < 0 && i < ARRAY_SIZE(early.asks); i++)
 		port_early_done(&early.asks[i]);

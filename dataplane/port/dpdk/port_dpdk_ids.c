@@ -16,7 +16,8 @@ static bool id_matches(unsigned long number, unsigned wanted)
 	return number == wanted || number == ANY;
 }
 
-/* Searches a list like [[32902, 5421, 65535, 65535], ...] of vendor, device and subsystem IDs. */
+/* Searches a list such as [[32902, 5421, 65535, 65535], ...] of vendor, device and subsystem
+ * IDs. */
 static bool list_has(const char *list, unsigned vendor, unsigned device)
 {
 	for (const char *p = list; (p = strchr(p, '[')); p++) {

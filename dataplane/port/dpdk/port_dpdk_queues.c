@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Configures a DPDK device: offloads, the number of queues, and their memory. Nothing here runs
- * while packets flow.
+ * Configures a DPDK device: its offloads, the number of its queues, and their memory. No function
+ * here runs per packet.
  */
 #include "dataplane/port/dpdk/port_dpdk_queues.h"
 #include "dataplane/port/dpdk/port_dpdk.h"
@@ -20,7 +20,7 @@
 #define POOL_CACHE 256U
 #define SPREAD_BY (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP)
 
-struct setup { /* parameters and results that the functions of one setup share */
+struct setup { /* parameters and results of one setup, for the functions of this file */
 	const struct port_dpdk_queues_of *of;
 	const struct launch_port *lp;
 	struct rte_eth_dev_info info;
@@ -33,7 +33,7 @@ struct setup { /* parameters and results that the functions of one setup share *
 
 /* ------------------------------------------------------------------ capabilities of the device */
 
-/* Returns the speed of the kernel's interface; for a VF the speed of its PF. 0: unknown. */
+/* Returns the speed of the kernel's interface or, for a VF, of its PF. 0: unknown. */
 static uint32_t interface_mbps(const char *ifname)
 {
 	struct ethtool_cmd cmd = {.cmd = ETHTOOL_GSET};
@@ -66,16 +66,16 @@ static uint32_t capable_mbps(uint32_t capa)
 	return 0;
 }
 
-/* Returns whether the device is an AF_PACKET device. The kernel then spreads packets over as many
- * sockets as the device's arguments request. Packets wait in the sockets' buffers, whose size does
- * not depend on the link speed. */
+/* Returns whether this is an AF_PACKET device. For such a device, the kernel spreads packets over
+ * as many sockets as the device's arguments request. Packets wait in the sockets' buffers, whose
+ * size does not depend on the link speed. */
 static bool is_af_packet(const struct rte_eth_dev_info *info)
 {
 	return strcmp(info->driver_name, "net_af_packet") == 0;
 }
 
-/* Returns the space that a frame needs in a buffer. Ordinary receive rings split frames into pieces
- * of a KiB; an AF_PACKET socket needs space for a whole frame. */
+/* Returns how much space a frame needs in a buffer. An ordinary receive ring splits frames into
+ * pieces of a KiB, but an AF_PACKET socket needs space for a whole frame. */
 static unsigned frame_room(const struct setup *s)
 {
 	const unsigned around = RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN + 2 * RTE_VLAN_HLEN;
@@ -102,7 +102,7 @@ static void wants_fill(struct setup *s, const struct launch_config *cfg, unsigne
 	w->mbps = interface_mbps(s->lp->ifname);
 	if (w->mbps == 0)
 		w->mbps = capable_mbps(s->info.speed_capa);
-	/* Use one queue for a worker that waits for interrupts, because only one queue wakes it. */
+	/* Use one queue if the worker waits for interrupts, because only one queue can wake it. */
 	if (spreads && cfg->transport != LAUNCH_DPDK_INTERRUPT)
 		w->queues = MAX_OF(s->info.max_rx_queues, 1);
 }
@@ -129,7 +129,7 @@ static void offloads_choose(struct setup *s, struct port_dpdk_queues *q)
 
 static int configure_queues(struct setup *s, unsigned n)
 {
-	/* On a device shared with the kernel, the flow rules choose the queue of a packet. */
+	/* If the device is shared with the kernel, flow rules choose the queue of each packet. */
 	bool spread = n > 1 && !is_af_packet(&s->info) && !s->lp->shared;
 
 	s->conf.rxmode.mq_mode = spread ? RTE_ETH_MQ_RX_RSS : RTE_ETH_MQ_RX_NONE;
@@ -170,8 +170,8 @@ static int pool_node(struct rte_mempool *pool)
 	return seg ? seg->socket_id : -1;
 }
 
-/* Creates the buffers on the NIC's NUMA node, or elsewhere if that node has no memory. Creates
- * fewer buffers if memory is short. */
+/* Creates the buffers on the NUMA node of the NIC, or elsewhere if that node has no memory. If
+ * memory is short, creates fewer buffers. */
 static int pool_make(struct setup *s, unsigned index, struct reason *why, struct rte_mempool **ret)
 {
 	int node = rte_eth_dev_socket_id(s->of->id);
@@ -209,8 +209,8 @@ static int rings_setup(const struct setup *s, struct rte_mempool *pool)
 	return rte_eth_tx_queue_setup(s->of->id, 0, s->sizes.tx_descriptors, node, NULL);
 }
 
-/* Returns the largest MTU of the device. If the device reports no MTU limit, the longest frame is
- * the limit. AF_PACKET in DPDK 22.11 reports 1518, whatever its arguments. */
+/* Returns the largest MTU of the device. If the device reports no MTU limit, its longest frame sets
+ * the limit. AF_PACKET in DPDK 22.11 always reports 1518. */
 static uint32_t mtu_most(const struct setup *s)
 {
 	const uint32_t around = RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN;

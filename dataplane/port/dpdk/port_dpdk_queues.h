@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The queues of a DPDK device and their buffers. Private to the DPDK module. Only port_dpdk.c uses
- * it; it starts and stops the device and moves the packets. This header does not include DPDK's
- * headers.
+ * it, which starts and stops the device and transfers the packets. This header does not include
+ * DPDK's headers.
  */
 #ifndef PLENUM_DATAPLANE_PORT_DPDK_QUEUES_H
 #define PLENUM_DATAPLANE_PORT_DPDK_QUEUES_H
@@ -29,7 +29,7 @@ struct port_dpdk_queues_of {
 };
 
 /* Sets up the queues of the device of cfg->ports[index], which must be attached and not started.
- * Returns the same as port_ops.open. */
+ * Has the results of port_ops.open(). */
 int port_dpdk_queues_setup(struct port_dpdk_queues *q, const struct port_dpdk_queues_of *of,
 			   const struct launch_config *cfg, unsigned index, struct reason *why);
 

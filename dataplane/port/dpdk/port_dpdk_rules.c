@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Flow rules of a NIC shared with the kernel: its driver leaves all traffic to the kernel except
- * UDP datagrams to one address and port.
+ * Flow rules of a NIC that is shared with the kernel. Its driver leaves all traffic to the kernel
+ * except UDP datagrams to one address and port.
  */
 #include "dataplane/port/dpdk/port_dpdk_rules.h"
 #include "dataplane/port/dpdk/port_dpdk.h"
@@ -17,9 +17,9 @@
 #include <rte_flow.h>
 
 #define SPREAD_BY (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP)
-#define KEEP_BYTES 1 /* receive buffer size; the kernel raises it to its minimum */
+#define KEEP_BYTES 1 /* receive buffer size; the kernel raises it to its own minimum */
 
-/* Writes the sentence for a refused rule into `why`. The driver may not have set an error
+/* Writes the sentence about a refused rule to `why`. The driver may not have given an error
  * message. */
 static int refuse(int r, const struct rte_flow_error *e, const char *device, const char *what,
 		  struct reason *why)
@@ -34,8 +34,8 @@ void port_dpdk_rules_init(struct port_dpdk_rules *r, uint16_t id)
 	*r = (struct port_dpdk_rules){.id = id, .port_fd = -1};
 }
 
-/* Reserves the UDP port with a socket that is never read; datagrams that arrive before the flow
- * rule exists are dropped, instead of answered with an ICMP error. */
+/* Reserves the UDP port by a socket that is never read. So datagrams that arrive before the flow
+ * rule exists are dropped, while otherwise the kernel would answer them with ICMP errors. */
 static int port_keep(const struct port_l2_local *local)
 {
 	const int bytes = KEEP_BYTES, on = 1;
@@ -80,8 +80,8 @@ int port_dpdk_rules_isolate(struct port_dpdk_rules *r, const struct port_l2_loca
 	return 0;
 }
 
-/* Creates a rule that steers packets to the first n_queues queues: to a single queue, or to several
- * by a hash of addresses and ports. */
+/* Creates a rule that steers packets to the first n_queues queues. It distributes them over several
+ * queues by a hash of addresses and ports. */
 static struct rte_flow *flow_new(uint16_t id, const struct rte_flow_item *pattern,
 				 unsigned n_queues, struct rte_flow_error *e)
 {
@@ -132,7 +132,7 @@ int port_dpdk_rules_make(struct port_dpdk_rules *r, const struct port_l2_local *
 	memcpy(&v6.hdr.dst_addr, local->ip.bytes, sizeof(v6.hdr.dst_addr));
 	memset(&v4_mask.hdr.dst_addr, 0xff, sizeof(v4_mask.hdr.dst_addr));
 	memset(&v6_mask.hdr.dst_addr, 0xff, sizeof(v6_mask.hdr.dst_addr));
-	/* The pattern need not name the IP protocol, because the UDP item that follows implies
+	/* The pattern need not contain the IP protocol, because the UDP item that follows implies
 	 * it. */
 	r->flow = flow_new(r->id, pattern, n_queues, &e);
 	if (!r->flow)

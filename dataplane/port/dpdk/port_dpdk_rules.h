@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Flow rules for a DPDK device that the worker shares with the kernel, both with the same IP
- * address: datagrams for our UDP port go to the worker, and all other traffic stays with the
+ * address: datagrams for the worker's UDP port go to the worker, and all other traffic goes to the
  * kernel. Private to the DPDK module; only port_dpdk.c uses it. It owns the rules and a socket that
  * reserves the UDP port; it does not start, stop or read a device. After a SIGKILL the driver
  * removes the rules, because they belong to descriptors that close with the process.
@@ -24,8 +24,8 @@ struct port_dpdk_rules {
 void port_dpdk_rules_init(struct port_dpdk_rules *r, uint16_t id);
 /* Makes the device deliver only packets that a rule selects, so that the kernel never loses its
  * traffic. Call it before the device is started; for a PCI device, before it is configured. It also
- * reserves the UDP port: another program of the host that used it would lose its datagrams to the
- * worker. Returns 0, or a negative errno with a sentence in why. */
+ * reserves the UDP port, because datagrams for another program that used it would go to the worker.
+ * Returns 0, or a negative errno with a sentence in why. */
 int port_dpdk_rules_isolate(struct port_dpdk_rules *r, const struct port_l2_local *local,
 			    const char *device, struct reason *why);
 /* Steers UDP datagrams for local's address and port to the first n_queues queues of a started

@@ -1,30 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Computes the sizes of a DPDK port. It accesses no device, so that tests can try any link speed
- * and host.
+ * Computes the sizes of a DPDK port's queues and buffers. It accesses no device, so tests can try
+ * any link speed and host.
  */
 #include "dataplane/port/dpdk/port_dpdk_sizes.h"
 #include <stdio.h>
 
 /* A worker reads each port at least this often, even while it handles large requests. The queues
- * must hold the packets that arrive meanwhile. */
+ * must have space for the packets that arrive in between. */
 #define AWAY_USEC 1000ULL
-#define FRAME_EXTRA 38U	    /* Ethernet header, checksum, preamble and gap */
+/* Bytes of a frame on the wire besides the IP packet: Ethernet header, checksum, preamble and
+ * gap. */
+#define FRAME_EXTRA 38U
 #define MBPS_UNKNOWN 10000U /* link speed that is assumed if the device does not report it */
 /* Above this link speed a port needs more than one receive queue, because a NIC writes the packets
  * of a queue one after another. */
 #define QUEUE_MBPS 25000U
 #define DESCRIPTORS_MAX 4096U
-/* Maximum number of send descriptors. Rudp paces to the link's rate, so more packets than this
- * never wait. */
+/* Maximum number of send descriptors. No more packets than this ever wait, because rudp paces to
+ * the link's rate. */
 #define SEND_MAX 1024U
 #define DESCRIPTORS_LEAST 128U
-/* Minimum number of receive descriptors of a port. SHORT_LEAST: with short packets; LONG_LEAST:
- * with long packets. Slow links need it too, because the host may delay a worker there as well. */
+/* Minimum number of receive descriptors of a port: SHORT_LEAST with short packets, LONG_LEAST with
+ * long packets. Even slow links need it, because the host may delay the worker. */
 #define SHORT_LEAST 1024U
 #define LONG_LEAST 256U
-/* Bytes beside the frame: mbuf header, headroom, and DPDK's padding that spreads buffers over
- * memory channels. */
+/* Bytes of a buffer besides the frame: mbuf header, headroom, and the padding by which DPDK spreads
+ * buffers over memory channels. */
 #define BUFFER_EXTRA 384U
 
 uint32_t port_dpdk_sizes_buffer_bytes(unsigned room)

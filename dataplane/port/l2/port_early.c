@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sends address probes before the port exists. It owns the sockets and the thread for that, because
+ * Sends address probes before the port exists. It has sockets and a thread of its own, because
  * port_neigh uses neither.
  */
 #include "dataplane/port/l2/port_early.h"
@@ -16,7 +16,7 @@
 #include <time.h>
 
 #define HEARD_BYTES 2048U
-/* The maximum number of frames that one call reads. A socket buffer of the usual size holds fewer.
+/* Maximum number of frames that one call reads. The buffer of a socket usually has space for fewer.
  */
 #define HEARD_MAX 4096U
 #define STACK_BYTES (64UL << 10)
@@ -29,8 +29,8 @@ static uint32_t word_at(const uint8_t *bytes)
 	       bytes[3];
 }
 
-/* Installs a filter that passes only untagged ARP frames from or about our address. The socket
- * buffer is small: if other frames filled it, the reply might be dropped. */
+/* Installs a filter that passes only untagged ARP frames that are from or about the probed address.
+ * The socket buffer is small: if other frames filled it, the reply might be dropped. */
 static int filter_ip4(int fd, const struct ip_addr *addr)
 {
 	uint32_t ip = word_at(addr->bytes);
@@ -40,9 +40,9 @@ static int filter_ip4(int fd, const struct ip_addr *addr)
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 6),
 		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 12),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETHERTYPE_ARP, 0, 4),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 28), /* sender */
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 28), /* compare the sender's address */
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ip, 3, 0),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 38), /* target */
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 38), /* compare the target's address */
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ip, 1, 0),
 		BPF_STMT(BPF_RET | BPF_K, 0),
 		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
@@ -51,8 +51,8 @@ static int filter_ip4(int fd, const struct ip_addr *addr)
 	return packet_socket_filter(fd, code, ARRAY_SIZE(code));
 }
 
-/* Like filter_ip4(), but for IPv6: passes only solicitations and advertisements whose target is our
- * address. */
+/* Like filter_ip4(), but for IPv6: passes only solicitations and advertisements whose target is the
+ * probed address. */
 static int filter_ip6(int fd, const struct ip_addr *addr)
 {
 	const struct sock_filter code[] = {
@@ -81,8 +81,8 @@ static int filter_ip6(int fd, const struct ip_addr *addr)
 	return packet_socket_filter(fd, code, ARRAY_SIZE(code));
 }
 
-/* Joins two multicast groups: one to which hosts send the answer to an anonymous probe, and one to
- * which they send questions about our address. */
+/* Joins two multicast groups: the one to which hosts send the answer to an anonymous probe, and the
+ * one to which they send questions about the probed address. */
 static int groups_join(int fd, uint32_t ifindex, const struct ip_addr *ip)
 {
 	const struct mac_addr ours = mac_addr_solicited(ip);
@@ -214,7 +214,8 @@ bool port_early_is_good(const struct port_early *e, const struct mac_addr *mac)
 	socklen_t len = sizeof(st), error_len = sizeof(int);
 	int error = 0;
 
-	/* A socket error means that the interface went down meanwhile, and replies may be lost. */
+	/* An error of the socket means that the interface went down meanwhile, so replies may be
+	 * lost. */
 	return e->fd >= 0 && e->n_sent == PORT_NEIGH_PROBES &&
 	       memcmp(e->local.mac.bytes, mac->bytes, sizeof(mac->bytes)) == 0 &&
 	       getsockopt(e->fd, SOL_PACKET, PACKET_STATISTICS, &st, &len) == 0 &&

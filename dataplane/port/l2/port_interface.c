@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Asks the kernel about an interface, through a socket that a port has anyway. */
+/* Requests information about an interface from the kernel, by a socket that the port has
+ * already. */
 #include "dataplane/port/l2/port_interface.h"
 #include <net/if.h>
 #include <net/if_arp.h>

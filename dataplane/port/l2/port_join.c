@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Joins a port's address step by step, and sleeps between the steps for callers that have nothing
- * else to do. All ports that send address probes themselves share this code. It reads the clock and
- * handles a missing link, because port_neigh does neither.
+ * else to do. All ports that send address probes themselves use this code. It reads the clock and
+ * handles missing links, because port_neigh does neither.
  */
 #include "dataplane/port/l2/port_join.h"
 #include <stdio.h>
@@ -41,8 +41,8 @@ void port_join_end(struct port_joining *j)
 	port_early_done(&j->early);
 }
 
-/* Waits for a link, for which some drivers need a moment. Without a link no other host could
- * object to our address. Returns what port_ops.join() must return: -EAGAIN, or 1 after
+/* Waits for a link, because some drivers need a moment to report it. Without a link, no other host
+ * could object to the address. Returns the result for port_ops.join(): -EAGAIN, or 1 after
  * PORT_JOIN_LINK_NS. */
 static int link_await(struct port_joining *j, struct reason *why)
 {
@@ -52,7 +52,7 @@ static int link_await(struct port_joining *j, struct reason *why)
 		j->link_until_ns = now_ns + PORT_JOIN_LINK_NS;
 	if (now_ns < j->link_until_ns)
 		return -EAGAIN;
-	port_early_done(&j->early); /* nothing will read the replies */
+	port_early_done(&j->early); /* the replies to the early probes are not needed any more */
 	reason_set_text(why, "no link, so the address was not probed");
 	return 1;
 }
@@ -71,8 +71,8 @@ static void early_replies_take(struct port_joining *j, const struct port_join_by
 		port_neigh_probe_start(by->neigh, now_ns);
 }
 
-/* Processes replies. Returns what port_ops.join() must return to be called again: at once
- * (-EINPROGRESS), because more frames may be waiting, or soon (-EAGAIN). */
+/* Processes replies. Returns the result for port_ops.join(): -EINPROGRESS to be called again at
+ * once, because more frames may be waiting, or -EAGAIN to be called again soon. */
 static int replies_take(const struct port_join_by *by)
 {
 	bool more = true;
@@ -93,7 +93,8 @@ int port_join_step(struct port_joining *j, const struct port_join_by *by, struct
 	if (!j->linked && port_early_is_good(&j->early, by->mac))
 		port_neigh_probe_sent_early(by->neigh, j->early.sent_ns);
 	else if (!j->linked)
-		port_early_done(&j->early); /* probe again */
+		port_early_done(&j->early); /* drop the early probes, so that the port probes
+					       again */
 	j->linked = true;
 	early_replies_take(j, by);
 	r = by->port->ops->probe(by->port, why);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Builds and parses the frames around datagrams: Ethernet, IPv4, IPv6, UDP, and the control packets
- * of address resolution. It has no state and no input other than the frame's bytes, so that a
+ * of address resolution. It has no state and no input other than the bytes of the frame, so a
  * fuzzer reaches all code that parses network input.
  */
 #include "dataplane/port/l2/port_l2.h"
@@ -53,12 +53,13 @@ void port_l2_count_drop(struct launch_port_counters *c, enum port_l2_drop d)
 typedef uint64_t words __attribute__((vector_size(16)));
 typedef words words_anywhere __attribute__((aligned(1), may_alias));
 
-/* Adds 32-bit words to a 64-bit sum, which cannot overflow for fewer than 2^32 words. It reads 64
- * bits at a time: each is added whole to one sum, and its upper half to another sum, which is
- * subtracted, shifted by 32 bits, at the end. The loop uses vectors explicitly, because compilers
- * do not vectorise such loops at -O2; every 64-bit processor has vector instructions. Byte order
- * does not matter before the sum is folded. If `to` is not NULL, the words are also copied there.
- * Each byte is thus read once, and never right after it was written, which would be slow. */
+/* Adds 32-bit words to a 64-bit sum, which cannot overflow with fewer than 2^32 words. The loop
+ * reads 64 bits at a time. It adds the whole to one sum, and the upper half to another sum, which
+ * is shifted by 32 bits and subtracted from the first sum at the end. The loop uses vectors
+ * explicitly, because compilers do not vectorise it at -O2; every 64-bit processor has vector
+ * instructions. Byte order does not matter before the sum is folded. If `to` is not NULL, the loop
+ * also copies the words there: so each byte is read only once, and not right after it was written,
+ * which would be slow. */
 static inline __attribute__((always_inline)) uint64_t sum_words(uint8_t *to, const uint8_t *p,
 								size_t len, uint64_t sum)
 {
@@ -191,7 +192,7 @@ static bool mac_is_unicast(const uint8_t *p)
 	return !(p[0] & 1) && memcmp(p, none, sizeof(none)) != 0;
 }
 
-/* Returns whether the address is valid as a source address. */
+/* Returns whether the address can be the source of a packet. */
 static bool ip4_is_host(const uint8_t *p)
 {
 	return p[0] != 0 && p[0] < 224;
@@ -236,8 +237,8 @@ static enum port_l2_kind parse_arp(const uint8_t *p, size_t len, struct port_l2_
 	return f->kind = PORT_L2_ARP;
 }
 
-/* Finds the option with the link-layer address of the source (type 1) or of the target (type 2).
- * Returns false if the options are malformed. */
+/* Finds the option with the link-layer address of the source (type 1) or target (type 2). Returns
+ * false if the options are malformed. */
 static bool nd_option_find(const uint8_t *p, size_t len, uint8_t type, struct port_l2_frame *f)
 {
 	while (len > 0) {
@@ -284,8 +285,9 @@ static enum port_l2_kind parse_nd(const uint8_t *ip, const uint8_t *p, size_t le
 	return f->kind = PORT_L2_ADVERT;
 }
 
-/* Returns whether the checksum over p, plus the pseudo header's sum, is correct. A partial checksum
- * also counts as correct if local accepts these. at: offset of the checksum field. */
+/* Returns whether the checksum over p and the pseudo header is correct. pseudo: the sum of the
+ * pseudo header; at: offset of the checksum field. If local accepts partial checksums, these count
+ * as correct. */
 static bool checksum_holds(const struct port_l2_local *local, const uint8_t *p, size_t len,
 			   size_t at, uint64_t pseudo)
 {
@@ -307,8 +309,8 @@ static enum port_l2_kind parse_udp(const struct port_l2_local *local, const uint
 	if (get16(p + 4) != len || get16(p) == 0)
 		return drop(f, PORT_L2_DROP_MALFORMED);
 	if (get16(p + 6) == 0) {
-		/* The field is 0: the sender computed no checksum. Only IPv4 allows that, and our
-		 * hosts always compute one. */
+		/* The sender has computed no checksum. Only IPv4 allows that, but all Plenum hosts
+		 * compute one. */
 		return drop(f, PORT_L2_DROP_CHECKSUM);
 	}
 	if (!(flags & PORT_L2_CHECKSUM_GOOD) && !checksum_holds(local, p, len, 6, pseudo))
@@ -352,8 +354,8 @@ static enum port_l2_kind parse_ip4(const struct port_l2_local *local, const uint
 	return f->kind = PORT_L2_ECHO;
 }
 
-/* Returns whether a packet to this address is for us. Solicitations are sent to the solicited-node
- * group, unsolicited advertisements to all nodes. */
+/* Returns whether a packet to this address is for the port. Solicitations are sent to the
+ * solicited-node group, unsolicited advertisements to all nodes. */
 static bool ip6_dst_is_ours(const struct port_l2_local *local, const uint8_t *dst)
 {
 	static const uint8_t solicited_node[13] = {0xff, 0x02, [11] = 0x01, 0xff};
@@ -422,7 +424,7 @@ enum port_l2_kind port_l2_parse(const struct port_l2_local *local, const uint8_t
 	*ret = (struct port_l2_frame){0};
 	if (len < ETHER_BYTES)
 		return drop(ret, PORT_L2_DROP_SHORT);
-	/* A promiscuous device also delivers frames for other hosts, and our own. */
+	/* A promiscuous device also delivers frames for other hosts and frames of this host. */
 	if (!(frame[0] & 1) && !mac_equal(frame, &local->mac))
 		return drop(ret, PORT_L2_DROP_NOT_OURS);
 	if (mac_equal(frame + 6, &local->mac))
@@ -443,7 +445,7 @@ enum port_l2_kind port_l2_parse(const struct port_l2_local *local, const uint8_t
 }
 
 /* The last step of the fast path: verifies the UDP checksum. `addrs`: sum of the two addresses.
- * Returns NULL after any error, which port_l2_parse() then classifies. */
+ * Returns NULL after any error; port_l2_parse() then finds the kind of the error. */
 static const uint8_t *take_payload(const struct port_l2_local *local, const uint8_t *p, size_t len,
 				   unsigned flags, uint64_t addrs, uint32_t *ret_len)
 {
@@ -629,7 +631,8 @@ static void put_ip4(uint8_t *p, const uint8_t *src, const uint8_t *dst, uint8_t 
 	memset(p, 0, IP4_BYTES);
 	p[0] = 0x45;
 	put16(p + 2, (uint16_t)(IP4_BYTES + bytes));
-	put16(p + 6, IP_DF); /* never fragmented, so the identification may be 0: RFC 6864 */
+	put16(p + 6, IP_DF); /* the packet is never fragmented, so the identification may be 0: RFC
+				6864 */
 	p[8] = HOP_LIMIT;
 	p[9] = protocol;
 	memcpy(p + 12, src, 4);
@@ -670,8 +673,8 @@ size_t port_l2_build_echo_reply(uint8_t *out, const struct port_l2_local *local,
 	return (size_t)(p - out) + bytes;
 }
 
-/* Computes the checksum of the header that put_ip4() has written from the values in it, because
- * reading words right after they were written as bytes is slow. */
+/* Computes the checksum of the header that put_ip4() has just written. Computes it from the values,
+ * because reading words right after their bytes were written is slow. */
 static uint16_t ip4_sum(uint64_t sum_addrs, uint8_t protocol, size_t bytes)
 {
 	return port_l2_sum_finish(sum_addrs + htons(0x4500) + htons((uint16_t)(IP4_BYTES + bytes)) +
@@ -681,8 +684,8 @@ static uint16_t ip4_sum(uint64_t sum_addrs, uint8_t protocol, size_t bytes)
 /* Copies the datagram's header and payload to p, and returns `sum` plus their words. */
 static uint64_t put_data(uint8_t *p, const struct datagram *pkt, uint64_t sum)
 {
-	/* If the payload starts at an odd offset, header and payload are copied first and then
-	 * summed together. */
+	/* If the payload starts at an odd offset, copy header and payload first, and then sum them
+	 * together. */
 	bool odd = pkt->hdr_len & 1;
 
 	sum = sum_words(p, pkt->hdr, odd ? 0 : pkt->hdr_len, sum);
@@ -723,13 +726,14 @@ size_t port_l2_build_udp(uint8_t *frame, const struct port_l2_local *local,
 		memcpy(p + UDP_BYTES, pkt->hdr, pkt->hdr_len);
 		if (pkt->payload_len > 0)
 			memcpy(p + UDP_BYTES + pkt->hdr_len, pkt->payload, pkt->payload_len);
-		field = sum_fold(sum); /* devices that complete the checksum start from the pseudo
-					  header's sum */
+		field = sum_fold(sum); /* a device that completes the checksum starts with the sum
+					  of the pseudo header */
 	} else {
 		sum = sum + htons(local->udp_port) + htons(dst->port) + htons((uint16_t)bytes);
 		field = port_l2_sum_finish(put_data(p + UDP_BYTES, pkt, sum));
 		if (field == 0)
-			field = 0xffff; /* 0 would mean that there is no checksum */
+			field = 0xffff; /* a checksum of 0 means that there is none, so send the
+					   equivalent 0xffff */
 	}
 	put_sum(p + 6, field);
 	return (size_t)(p - frame) + bytes;

@@ -8,19 +8,20 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BUCKETS 1024U /* power of two, at least twice PORT_NEIGH_MAX */
+#define BUCKETS 1024U /* a power of two, at least twice PORT_NEIGH_MAX */
 #define NO_ENTRY UINT16_MAX
-#define KNOWN 64U /* entries of the cache from destination to neighbour; a power of two */
+/* Number of entries in the cache that maps destinations to neighbours; a power of two. */
+#define KNOWN 64U
 #define NO_PARK UINT8_MAX
 #define DEFEND_NS (10 * NSEC_PER_SEC) /* DEFEND_INTERVAL of RFC 5227 */
-#define ECHO_BURST 64U		      /* replies per ECHO_WINDOW_NS */
+#define ECHO_BURST 64U		      /* maximum number of replies in ECHO_WINDOW_NS */
 #define ECHO_WINDOW_NS (100 * NSEC_PER_MSEC)
 
 enum entry_state {
 	ENTRY_NONE,	  /* the entry is free */
 	ENTRY_INCOMPLETE, /* a request was sent, but no MAC is known yet */
 	ENTRY_REACHABLE,
-	ENTRY_REFRESHING, /* usable, while a request verifies that the MAC is still right */
+	ENTRY_REFRESHING, /* in use, while a request verifies that the MAC is still right */
 	ENTRY_FAILED,	  /* the neighbour did not answer; the entry is dropped after
 			     PORT_NEIGH_FAILED_NS */
 };
@@ -36,7 +37,8 @@ struct entry {
 	uint64_t used_ns; /* when the entry was last resolved for a datagram */
 };
 
-struct known { /* cache entry: maps a destination to its neighbour; ip.family 0xff: unused */
+struct known { /* entry of the cache that maps a destination to its neighbour; ip.family 0xff:
+		  unused */
 	struct ip_addr ip;
 	uint16_t entry;
 };
@@ -50,11 +52,11 @@ struct port_neigh {
 	struct known known[KNOWN];
 	uint64_t next_due_ns;
 	bool stands_by;
-	/* The state of our own address. */
+	/* State of the port's own address. */
 	enum port_neigh_probe probe;
 	unsigned probes_sent;
 	uint64_t probe_due_ns, announce_due_ns, defended_ns;
-	/* the time when port_neigh_probe() was last called; 0: probing has ended */
+	/* when port_neigh_probe() was last called; 0: probing has ended */
 	uint64_t probe_called_ns;
 	struct mac_addr owner;
 	uint64_t echo_window_ns;
@@ -149,8 +151,8 @@ static void entry_drop(struct port_neigh *n, struct entry *e)
 	while (*link != (uint16_t)(e - n->entries))
 		link = &n->entries[*link].next;
 	*link = e->next;
-	/* Empty the cache `known`, which may refer to this slot: the next neighbour may get the
-	 * slot. */
+	/* Empty the cache `known`, which may refer to this slot, because another neighbour may use
+	 * the slot next. */
 	memset(n->known, 0xff, sizeof(n->known));
 	if (e->park != NO_PARK)
 		n->counters.park_lost++;
@@ -158,8 +160,8 @@ static void entry_drop(struct port_neigh *n, struct entry *e)
 	e->state = ENTRY_NONE;
 }
 
-/* Returns a free slot. If there is none, evicts the least recently used entry if `evict` is set,
- * and else returns NULL. This search runs once per new neighbour, not per packet. */
+/* Returns a free slot. If there is none: with `evict`, evicts the least recently used entry;
+ * otherwise returns NULL. This search runs once per new neighbour, not per packet. */
 static struct entry *slot_find(struct port_neigh *n, bool evict)
 {
 	struct entry *oldest = &n->entries[0];
@@ -201,7 +203,7 @@ static void entry_ask(struct port_neigh *n, struct entry *e, uint64_t now_ns)
 {
 	uint8_t frame[PORT_L2_CONTROL_MAX];
 	uint64_t wait = PORT_NEIGH_RETRY_NS << MIN_OF(e->tries, 8U);
-	/* A refresh first asks the neighbour by unicast, to avoid bursts of broadcasts. */
+	/* A refresh first asks the neighbour by unicast, to save broadcasts. */
 	bool unicast = e->state == ENTRY_REFRESHING && e->tries < 2;
 	size_t len = port_l2_build_solicit(frame, &n->cfg.local.mac, &n->cfg.local.ip, &e->ip,
 					   unicast ? &e->mac : NULL);
@@ -275,8 +277,8 @@ static bool entry_is_usable(const struct entry *e)
 	return e->state == ENTRY_REACHABLE || e->state == ENTRY_REFRESHING;
 }
 
-/* A small cache saves the subnet check and the table lookup, which take several times as long as
- * all other work for a small frame. */
+/* A small cache saves checking the subnet and searching the table, which would take several times
+ * as long as all other work for a small frame. */
 int port_neigh_resolve(struct port_neigh *n, const struct ip_addr *ip, uint64_t now_ns,
 		       struct mac_addr *ret)
 {
@@ -363,7 +365,7 @@ void port_neigh_announce(struct port_neigh *n, uint64_t now_ns)
 	if (n->stands_by)
 		return;
 	announce_send(n);
-	/* Announce once more, after 1 s. RFC 5227 has 2 s (ANNOUNCE_INTERVAL). */
+	/* Announce once more, after 1 s. RFC 5227 waits 2 s (ANNOUNCE_INTERVAL). */
 	n->announce_due_ns = now_ns + NSEC_PER_SEC;
 }
 
@@ -379,8 +381,8 @@ int port_neigh_probe(struct port_neigh *n, uint64_t now_ns, struct reason *why)
 {
 	char ip[IP_ADDR_STR_MAX], mac[MAC_ADDR_STR_MAX];
 
-	/* Probe again after a pause of this function's calls, because the link may not have carried
-	 * the earlier probes. */
+	/* If the caller has paused, probe again, because the link may not have carried the earlier
+	 * probes. */
 	if (n->probe_called_ns == 0 || now_ns - n->probe_called_ns > NSEC_PER_SEC)
 		port_neigh_probe_start(n, now_ns);
 	n->probe_called_ns = now_ns;
@@ -429,8 +431,8 @@ static void probe_tick(struct port_neigh *n, uint64_t now_ns)
 	n->cfg.emit(n->cfg.user, frame, len);
 }
 
-/* Returns whether the frame shows that another host claims our address. While we probe the address,
- * a probe of another host counts as a claim too. */
+/* Returns whether the frame shows that another host claims the port's address. While the port
+ * probes the address, a probe by another host counts as a claim too. */
 static bool claims_ours(const struct port_neigh *n, const struct port_l2_frame *f)
 {
 	const struct mac_addr *mac = f->has_mac ? &f->sender_mac : &f->src_mac;
@@ -454,8 +456,8 @@ static void conflict(struct port_neigh *n, const struct port_l2_frame *f, uint64
 	}
 	if (n->cfg.host_answers)
 		return;
-	/* The address is ours: defend it at most once per interval, so that two hosts do not flood
-	 * the network. */
+	/* The port has the address already: defend it, but at most once per interval, so that two
+	 * hosts do not flood the network. */
 	if (n->defended_ns == 0 || now_ns - n->defended_ns >= DEFEND_NS) {
 		n->defended_ns = now_ns;
 		announce_send(n);
@@ -474,8 +476,8 @@ static void learn(struct port_neigh *n, const struct port_l2_frame *f, bool crea
 	if (!e) {
 		if (!create || !ip_prefix_contains(&n->subnet, &f->sender))
 			return;
-		/* A host that asks for our address will soon get packets from us. So add an entry
-		 * for it, but evict no other entry. */
+		/* A host that asks for the port's address will soon get packets from it. So add an
+		 * entry for the host, but evict no other entry. */
 		e = entry_add(n, &f->sender, false, now_ns);
 		if (!e)
 			return;
@@ -494,7 +496,7 @@ static void answer(struct port_neigh *n, const struct port_l2_frame *f)
 	uint8_t frame[PORT_L2_CONTROL_MAX];
 	size_t len;
 
-	/* The address is not ours until probing succeeds. */
+	/* The port must not answer for the address before probing has succeeded. */
 	if (n->probe != PORT_NEIGH_FREE || n->cfg.host_answers)
 		return;
 	len = port_l2_build_advert(frame, &n->cfg.local.mac, &n->cfg.local.ip,
@@ -570,7 +572,7 @@ static void entry_tick(struct port_neigh *n, struct entry *e, uint64_t now_ns)
 			entry_drop(n, e);
 		} else if (now_ns - e->used_ns >= PORT_NEIGH_REFRESH_NS) {
 			/* The entry was not used lately, so do not refresh it. Check it again when
-			 * it may have been unused for long enough to be dropped. */
+			 * it can be dropped for having been unused. */
 			entry_set_due(n, e, e->used_ns + PORT_NEIGH_IDLE_NS);
 		} else {
 			e->state = ENTRY_REFRESHING;

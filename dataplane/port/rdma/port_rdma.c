@@ -14,12 +14,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Bit of a partition key: set for a full member of the partition, clear for a limited one. The
- * other bits name the partition. */
+/* Bit of a partition key: set for a full member of the partition, clear for a limited member. The
+ * other bits identify the partition. */
 #define PKEY_FULL 0x8000U
 #define PKEY_DEFAULT 0x7fffU
 #define PEERMEM "/sys/module/nvidia_peermem"
-/* After this time a failed registration of memory is tried again, because the limit for locked
+/* Interval after which a failed registration of memory is tried again, because the limit for locked
  * memory may have been raised. */
 #define MEMORY_AGAIN_NS (16 * NSEC_PER_SEC)
 
@@ -48,7 +48,8 @@ const char *port_rdma_reason_code(enum port_rdma_reason r)
 
 /* ------------------------------------------------------------------ GIDs */
 
-/* Makes the RoCE GID of an address: the address itself, or an IPv4 address mapped into IPv6. */
+/* Makes the RoCE GID of an address: the IPv6 address itself, or an IPv4 address mapped into
+ * IPv6. */
 static void gid_of(const struct ip_addr *ip, uint8_t ret[16])
 {
 	if (ip->family == AF_INET6) {
@@ -92,8 +93,8 @@ static bool fd_nonblocking(int fd)
 	return flags >= 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0;
 }
 
-/* Finds out how GPU memory can be registered, without any GPU memory: registers a dma-buf with
- * descriptor -1. A driver that supports dma-buf reports that the descriptor is invalid; other
+/* Finds out how GPU memory can be registered. Needs no GPU memory for that: it registers a dma-buf
+ * with descriptor -1. A driver that supports dma-buf reports that the descriptor is invalid; other
  * drivers report that the call is unsupported. */
 static enum port_rdma_gpu gpu_probe(const struct port_rdma *r, struct rdma_device *d)
 {
@@ -141,7 +142,7 @@ static bool text_read(const char *path, char *buf, size_t size)
 	return n > 0;
 }
 
-/* Returns whether the device's driver is older than the supported minimum. A confined process
+/* Returns whether the device's driver is older than the supported minimum. A worker in its sandbox
  * cannot read the files with the driver's version. So for a device that is added later, the process
  * that passes the device makes this check. */
 static bool driver_is_old(const struct ibv_device *dev)
@@ -170,10 +171,10 @@ static bool device_prepare(struct rdma_device *d)
 
 /*
  * Finds the index of the leg's partition in the partition table of its port, with full or limited
- * membership. Returns false if the partition is not in the table, because packets would then go to
- * another partition. The library reads the table from files, which a confined worker cannot open.
- * So for a device that comes back the worker uses the index from before, and for a new device it
- * knows only the index of the default partition.
+ * membership. Returns false if the table does not contain the partition, because packets would then
+ * go to another partition. The library reads the table from files, which a worker in its sandbox
+ * cannot open. So for a device that comes back, the worker uses the former index, and for a new
+ * device it only knows the index of the default partition.
  */
 static bool leg_finds_partition(struct rdma_leg *leg, struct ibv_context *context, uint8_t port)
 {
@@ -189,8 +190,8 @@ static bool leg_finds_partition(struct rdma_leg *leg, struct ibv_context *contex
 	return leg->has_pkey || base == 0 || base == PKEY_DEFAULT;
 }
 
-/* Assigns the device to the leg if the device has the leg's address. Returns whether it has. The
- * device may serve several legs, through different ports or VLANs. */
+/* Assigns the device to the leg if the device has the leg's address. Returns whether it did. A
+ * device may serve several legs, by different ports or VLANs. */
 static bool leg_takes(struct port_rdma *r, struct rdma_leg *leg, unsigned device)
 {
 	struct rdma_device *d = &r->devices[device];
@@ -224,8 +225,8 @@ static bool leg_lacks(const struct rdma_leg *leg)
 	return leg->device < 0 && leg->reason != PORT_RDMA_OFF;
 }
 
-/* Returns the index in `devices` for a new device: the index of a removed device, or the next
- * unused index. */
+/* Returns the index in `devices` for a new device: that of a removed device, or the next unused
+ * one. */
 static unsigned device_place(const struct port_rdma *r)
 {
 	unsigned i = 0;
@@ -266,9 +267,9 @@ static unsigned device_try(struct port_rdma *r, struct ibv_device *dev)
 }
 
 /*
- * Loads all drivers of the RDMA library, which are in its folder, before the worker is confined.
- * The library itself loads a driver when it first sees a device. That is too late for a device that
- * is added later, because a confined process may not map new code.
+ * Loads all drivers of the RDMA library before the worker enters its sandbox. The library itself
+ * loads a driver when it first sees a device. That is too late for a device that is added later,
+ * because code cannot be mapped in the sandbox.
  */
 static void drivers_load(void)
 {
@@ -288,7 +289,7 @@ static void drivers_load(void)
 		if (!strstr(e->d_name, "-rdmav"))
 			continue;
 		snprintf(path + len, sizeof(path) - (size_t)len, "/%s", e->d_name);
-		/* Never unloaded; each driver registers with the library. */
+		/* Never unload the driver, because it registers with the library. */
 		(void)dlopen(path, RTLD_NOW);
 	}
 	if (dir)
@@ -459,8 +460,8 @@ uint64_t port_rdma_tick(struct port_rdma *r, uint64_t now_ns)
 	}
 	memory_try_again(r, now_ns);
 	rdma_pairs_reap(r, now_ns);
-	/* After a change return the present time, so that the caller calls again at once and looks
-	 * at port_rdma_changes(). */
+	/* After a change, return the current time, so that the caller calls this function again at
+	 * once and then checks port_rdma_changes(). */
 	return changes == r->n_changes ? r->look_ns : now_ns;
 }
 
@@ -519,8 +520,8 @@ static int regions_register(struct port_rdma_pool *pool, unsigned device)
 	return 0;
 }
 
-/* Registers the pool's memory with the device. If that fails, records the reason for all legs of
- * the device. */
+/* Registers the pool's memory with the device. If that fails, stores the reason for all legs of the
+ * device. */
 static int pool_join(struct port_rdma_pool *pool, unsigned device)
 {
 	struct port_rdma *r = pool->r;
@@ -606,7 +607,7 @@ int port_rdma_pool_new(struct port_rdma *r, const struct port_rdma_region *regio
 		any |= was == 0;
 		e = was < 0 ? was : e;
 	}
-	if (!any && e != -ENOMEM) { /* keep the pool after -ENOMEM: there may be enough memory
+	if (!any && e != -ENOMEM) { /* keep the pool after -ENOMEM, because memory may be available
 				       later */
 		free(pool);
 		return e;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tells the kernel that a soft-RoCE queue pair has new work (its doorbell). Soft-RoCE's library
- * does this by write(2), which the kernel accepts only from a process with the same credentials as
- * the process that opened the device. A worker changes its credentials. The same command by
- * ioctl(2) is open to any holder of the descriptor. Only this file knows the kernel's command
- * numbers; devices with mapped queues do not need it.
+ * Informs the kernel that a soft-RoCE queue pair has new work (its doorbell). Soft-RoCE's library
+ * does this by write(2), which the kernel accepts only from a process with the credentials that it
+ * had when it opened the device. A worker changes its credentials. The same command by ioctl(2) is
+ * open to any holder of the descriptor. Only this file contains the kernel's command numbers.
+ * Devices with mapped queues do not need it.
  */
 #include "dataplane/port/rdma/port_rdma_internal.h"
 #include <rdma/ib_user_ioctl_cmds.h>

@@ -12,13 +12,13 @@
 #define RDMA_PAIR_OPS_MAX 8U	/* maximum number of ops in flight per pair */
 #define RDMA_OP_WRS 16U		/* maximum number of work requests of an op */
 #define RDMA_PAIR_WRS (RDMA_OP_WRS * RDMA_PAIR_OPS_MAX)
-/* Size of the completion queue. If a transfer fails, each of its work requests completes, so the
- * queue needs room for all of them. */
+/* Size of the completion queue. If a transfer fails, each of its work requests completes
+ * separately, so the queue has space for all of them. */
 #define RDMA_CQES (RDMA_OP_WRS * RDMA_DEVICE_OPS_MAX)
 
 struct rdma_device {
-	struct ibv_context *context; /* the open device; NULL: the entry is unused, or the
-					device was removed */
+	struct ibv_context *context; /* the open device; NULL: the entry is unused, or the device
+					was removed */
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
 	unsigned n_ops; /* number of ops in flight */
@@ -33,8 +33,8 @@ struct rdma_leg { /* a leg of the worker: the index of its RDMA device in `devic
 	uint8_t gid[16];
 	uint8_t port_num;
 	uint32_t ifindex;
-	/* Set only for a leg on IPoIB: the GID of the InfiniBand port, the partition key, and the
-	 * key's index in the port's partition table. */
+	/* Only for a leg on IPoIB: the GID of the InfiniBand port, the partition key, and the key's
+	 * index in the port's partition table. */
 	bool is_ipoib, has_pkey;
 	uint8_t ib_gid[16];
 	uint16_t pkey, pkey_index;
@@ -53,9 +53,9 @@ struct port_rdma {
 	unsigned n_free_ops;
 	uint32_t next_psn, n_changes;
 	bool has_peermem;
-	uint64_t look_ns, now_ns; /* look_ns: when the next port_rdma_tick() is due; now_ns: when
-				     the latest one was called */
-	uint64_t memory_ns;	  /* when to try again to register memory, after a failure */
+	uint64_t look_ns, now_ns; /* look_ns: when to call port_rdma_tick() next; now_ns: when it
+				     was last called */
+	uint64_t memory_ns;	  /* when to try again to register memory after a failure */
 };
 
 struct port_rdma_pool {
@@ -74,14 +74,14 @@ struct port_rdma_pair {
 	struct port_rdma *r;
 	struct ibv_qp *qp;
 	unsigned device, port;
-	uint32_t gid_index; /* index of our GID, once the pair has joined */
+	uint32_t gid_index; /* index of this side's GID, after port_rdma_join() */
 	uint8_t link;	    /* link type, as in struct port_rdma_half */
-	uint32_t psn,
-		key; /* psn: our first packet sequence number; key: the key of the peer's memory */
+	uint32_t psn, key; /* psn: first packet sequence number of this side; key: key of the peer's
+			      memory */
 	unsigned n_ops;
 	uint64_t bytes;	   /* bytes in flight */
-	uint64_t moved_ns; /* approximately when an op last ended or, if no op has ended since, when
-			      the first op in flight began */
+	uint64_t moved_ns; /* approximate time when an op last ended or, if none has ended since,
+			      when the first op in flight began */
 	bool joined, failed;
 	uint64_t dropped_ns;
 };
@@ -105,7 +105,7 @@ int rdma_gid_get(const struct port_rdma *r, unsigned port, struct ibv_gid_entry 
  * with *ret set, or the reason why the leg cannot use the device. */
 enum port_rdma_reason rdma_gid_find(struct ibv_context *context, const struct rdma_leg *leg,
 				    struct ibv_gid_entry *ret);
-/* Ends the ops of a pair after its device has stopped working on it. */
+/* Ends the ops of a pair. Call it when the device no longer works on them. */
 void rdma_pair_end_ops(struct port_rdma_pair *pair);
 /* Destroys all pairs on the device, including dropped ones; their ops end. */
 void rdma_pairs_of_device(struct port_rdma *r, unsigned device);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Creates and destroys queue pairs, and transfers data over them. A mistake in this file can lose
- * data.
+ * Creates and destroys queue pairs, and transfers data over them.
  */
 #include "dataplane/port/rdma/port_rdma_internal.h"
 #include <string.h>
@@ -9,8 +8,8 @@
 #define POLL_BURST 32
 #define PSN_MASK 0xffffffU
 /* The pair fails after ACK_RETRIES retries, each after 4.096 us times 2 to the power of
- * ACK_TIMEOUT. Seven retries would be wrong: soft-RoCE takes 7 as infinite, so a pair whose other
- * half is gone would never fail. */
+ * ACK_TIMEOUT. Seven retries must not be used: soft-RoCE takes 7 as infinite, so a pair without its
+ * other side would never fail. */
 #define ACK_TIMEOUT 16
 #define ACK_RETRIES 6
 #define HOPS_MAX 64
@@ -19,7 +18,7 @@
 #define MTU_LEAST IBV_MTU_512
 #define TRAFFIC_CLASS 96 /* DSCP 24 */
 /* A read requests at most READS_MAX times READ_BYTES at once. The data of a read arrives as fast as
- * the peer can send, and the reader can slow it down only by requesting little at a time. This
+ * the peer can send it; the reader can only limit the amount by requesting little at a time. This
  * amount is less than a switch and the receive ring of a port can buffer, but more than arrives
  * while the next request is on its way. Measured between emulated hosts, a quarter of it was slower
  * by a third, and four times as much was no faster. */
@@ -38,7 +37,7 @@ _Static_assert(READ_WRS <= RDMA_OP_WRS, "an op has requests for a whole read");
 /* ------------------------------------------------------------------ transfers */
 
 /* Makes the number of a work request. It contains the use count of the entry in `ops`, so that late
- * completions of an earlier use are recognised and ignored. */
+ * completions of an earlier use can be recognised and ignored. */
 static uint64_t wr_id_of(const struct port_rdma *r, uint16_t slot)
 {
 	return slot | (uint64_t)r->op_uses[slot] << 16;
@@ -68,7 +67,7 @@ void rdma_pair_end_ops(struct port_rdma_pair *pair)
 			op_end(pair->r, (uint16_t)i, -ECONNABORTED);
 }
 
-/* Reads and drops the channel's events, which only say that completions may be waiting. */
+/* Reads and drops the events of the channel: they only report that completions may be waiting. */
 static void channel_drain(struct rdma_device *d)
 {
 	struct ibv_cq *cq;
@@ -129,8 +128,8 @@ bool port_rdma_arm(struct port_rdma *r)
 			d->armed = ibv_req_notify_cq(d->cq, 0) == 0;
 		if (!d->armed)
 			return false;	    /* the device has no events and must be polled */
-		ended += device_poll(r, d); /* completions that arrived before the arming raise no
-					       event */
+		ended += device_poll(r, d); /* completions that arrived before the channel was armed
+					       raise no event */
 	}
 	return ended == 0;
 }
@@ -224,7 +223,8 @@ int port_rdma_write(struct port_rdma_peer *peer, unsigned leg, const void *from,
 	key = local_key(peer->pool, pair->device, from);
 	data = (struct ibv_sge){.addr = (uintptr_t)from, .length = bytes, .lkey = key};
 	last = (struct ibv_sge){.addr = (uintptr_t)from + bytes - 1, .length = 1, .lkey = key};
-	/* Reading a byte back flushes the data written before it into the peer's memory. */
+	/* Reading a byte back makes sure that the data written before it is in the peer's
+	 * memory. */
 	back = (struct ibv_send_wr){.wr_id = wr_id_of(pair->r, op->slot),
 				    .sg_list = &last,
 				    .num_sge = 1,
@@ -283,8 +283,8 @@ static void pair_free(struct port_rdma_pair *pair)
 	free(pair);
 }
 
-/* Drops a pair. Its ops in flight end only when the device reports their completions; until then
- * the device may access their memory. */
+/* Drops a pair. Its ops in flight end when the device reports their completions, because the device
+ * may access their memory until then. */
 static void pair_drop(struct port_rdma_pair *pair)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
@@ -329,7 +329,8 @@ void rdma_pairs_reap(struct port_rdma *r, uint64_t now_ns)
 		}
 		*p = pair->next;
 		pair_free(pair);
-		p = &r->dying; /* the completions may have dropped other pairs */
+		p = &r->dying; /* start again, because the completions may have dropped other
+				  pairs */
 	}
 }
 
@@ -488,8 +489,8 @@ static bool is_global(const struct port_rdma_pair *pair, const struct port_rdma_
 	       memcmp(theirs->gid, ours->gid.raw, sizeof(theirs->gid) / 2) != 0;
 }
 
-/* Moves the pair to the state "ready to receive". Both sides use the same values for the parameters
- * on which they must agree. */
+/* Moves the pair to the state "ready to receive". For parameters that must be equal on both sides,
+ * both compute the same values. */
 static bool pair_receives(struct port_rdma_pair *pair, const struct port_rdma_half *theirs,
 			  const struct ibv_gid_entry *gid, const struct ibv_port_attr *port)
 {
@@ -563,8 +564,8 @@ enum port_rdma_reason port_rdma_join(struct port_rdma_peer *peer, unsigned leg,
 	return PORT_RDMA_OK;
 }
 
-/* Drops pairs whose GID changed. Soft-RoCE looks up the GID by its table index for each packet.
- * So after a change it would send with another GID, or none, until the pair fails some seconds
+/* Drops pairs whose GID has changed. Soft-RoCE looks up the GID by its table index for each packet.
+ * So after a change it would send with another GID, or with none, until the pair fails some seconds
  * later. */
 void rdma_pairs_check_gids(struct port_rdma *r, unsigned device)
 {

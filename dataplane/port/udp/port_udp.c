@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sends and receives datagrams over kernel sockets, many per system call. Where the kernel supports
- * it, bursts of datagrams of one size pass through it as one super-packet (GSO when sending, GRO
- * when receiving).
+ * Sends and receives datagrams over kernel sockets, many in each system call. Where the kernel
+ * supports it, bursts of datagrams of equal size pass through it as one super-packet (GSO when
+ * sending, GRO when receiving).
  */
 #include "dataplane/port/udp/port_udp_internal.h"
 #include "netcfg/base/log.h"
@@ -73,8 +73,8 @@ static int watch(struct port_udp *u, int fd)
 
 static void watch_all(struct port_udp *u)
 {
-	/* Without this watch, for example because memory is short, only the worker's timers wake
-	 * it. */
+	/* If the descriptor cannot be watched, for example because memory is short, only timers
+	 * wake the worker. */
 	u->watched = watch(u, u->fd) == 0;
 	if (u->hot.fd >= 0)
 		(void)watch(u, u->hot.fd);
@@ -88,8 +88,7 @@ static void unwatch_all(struct port_udp *u)
 	u->watched = false;
 }
 
-/* Opens the additional source ports. If one cannot be opened, the other source ports carry its
- * load. */
+/* Opens the additional source ports. If one of them cannot be opened, the others carry its load. */
 static void sources_open(struct port_udp *u, unsigned n, struct reason *why)
 {
 	for (unsigned k = 1; k < MIN_OF(n, DATAGRAM_SOURCES_MAX); k++) {
@@ -178,7 +177,7 @@ static uint64_t timespec_ns(const struct timespec *t)
 	return (uint64_t)t->tv_sec * NSEC_PER_SEC + (uint64_t)t->tv_nsec;
 }
 
-/* Reads the drop counter, which the socket adds to each packet after a drop. */
+/* Reads the number of dropped packets, which the kernel adds to later packets of the socket. */
 static void rx_overflow(struct port_udp *u, struct cmsghdr *c)
 {
 	uint32_t *known = &u->rx.overflow[u->rx.hot], now;
@@ -188,8 +187,8 @@ static void rx_overflow(struct port_udp *u, struct cmsghdr *c)
 	*known = now;
 }
 
-/* Reads the control messages of a received super-packet: the size of its datagrams (for a single
- * datagram, its size), and how long it waited in this host. */
+/* Reads the control messages of a received super-packet: the size of its datagrams (or of its only
+ * datagram), and how long it has waited in this host. */
 static void rx_controls(struct port_udp *u, struct msghdr *m, uint32_t *ret_segment,
 			uint64_t *ret_waited_ns)
 {
@@ -204,7 +203,8 @@ static void rx_controls(struct port_udp *u, struct msghdr *m, uint32_t *ret_segm
 			struct timespec came;
 
 			memcpy(&came, CMSG_DATA(c), sizeof(came));
-			/* The timestamps are wall clock time, which may have been set meanwhile. */
+			/* Check the timestamps, because they are wall clock time, which may have
+			 * been set meanwhile. */
 			if (timespec_ns(&came) <= u->rx.read_ns &&
 			    u->rx.read_ns - timespec_ns(&came) < NSEC_PER_SEC)
 				*ret_waited_ns = u->rx.read_ns - timespec_ns(&came);
@@ -214,7 +214,7 @@ static void rx_controls(struct port_udp *u, struct msghdr *m, uint32_t *ret_segm
 	}
 }
 
-/* Splits filled buffers into datagrams, from where the last call stopped. */
+/* Splits the filled buffers into datagrams. Continues where the last call stopped. */
 static unsigned rx_split(struct port_udp *u, struct port_rx *pkts, unsigned max)
 {
 	struct udp_rx *rx = &u->rx;
@@ -275,8 +275,8 @@ static int rx_syscall(struct port_udp *u, int fd, unsigned batch)
 	return 1;
 }
 
-/* Opens the hot peer's socket. If that fails, the peer's packets continue to use the common socket,
- * and the next streak of buffers from one peer causes the next attempt. */
+/* Opens the hot peer's socket. If that fails, the peer's packets continue to use the common socket;
+ * the next long series of buffers from one peer causes another attempt. */
 static void hot_open(struct port_udp *u)
 {
 	struct udp_hot *hot = &u->hot;
@@ -296,17 +296,17 @@ static void hot_open(struct port_udp *u)
 	u->counters.hot = true;
 }
 
-/* Closes the hot peer's socket. Packets that are still in it are lost, so callers read it first. */
+/* Closes the hot peer's socket. Packets in it are lost, so callers read it until it is empty. */
 static void hot_close(struct port_udp *u)
 {
-	close(u->hot.fd); /* close() also removes the socket from the epoll */
+	close(u->hot.fd); /* close() also removes the socket from the epoll descriptor */
 	u->hot.fd = -1;
 	u->hot.streak = 0;
 	u->counters.hot = false;
 }
 
-/* Updates which peer is hot, after a packet on the common socket. hot_is_empty: the hot socket was
- * read until empty, so it may be closed without losing packets. */
+/* Decides which peer is hot, after packets on the common socket. hot_is_empty: the hot socket was
+ * read until it was empty, so it can be closed without losing packets. */
 static void hot_learn(struct port_udp *u, const struct datagram_addr *src, bool hot_is_empty)
 {
 	struct udp_hot *hot = &u->hot;
@@ -338,8 +338,8 @@ static int rx_socket(struct port_udp *u, int fd, struct port_rx *pkts, unsigned 
 
 	if (n <= 0) {
 		rx->batch = 1;
-		/* The kernel reports a pending error once. The error says nothing about the port:
-		 * for example, a peer has no listener, or a router has no route. Rudp detects that
+		/* The kernel reports each pending error once. The error does not concern the port:
+		 * for example, a peer has no listener, or a router has no route. rudp detects that
 		 * itself. */
 		return n == 0 || errno != EBADF ? 0 : -EBADF;
 	}
@@ -360,7 +360,8 @@ static int rx_hot(struct port_udp *u, struct port_rx *pkts, unsigned max)
 		return 0;
 	u->hot.hot_n += u->rx.filled;
 	u->hot.since_main += u->rx.filled;
-	/* Packets of all other peers must get through even if the hot socket is never empty. */
+	/* Read the common socket now and then, so that other peers are served even if the hot
+	 * socket is never empty. */
 	u->hot.main_due = u->hot.main_busy || u->hot.since_main >= HOT_MAIN_BUFS;
 	return n;
 }
@@ -410,7 +411,7 @@ static bool port_udp_arm(struct port *p)
 	 * again. */
 	if (u->tx.stashed && udp_tx_send(u) < 0)
 		return false;
-	u->hot.skipped = HOT_MAIN_EVERY; /* the first rx after the sleep reads both sockets */
+	u->hot.skipped = HOT_MAIN_EVERY; /* the first rx after the sleep must read both sockets */
 	u->unarmed = 0;
 	if (!u->watched)
 		watch_all(u);

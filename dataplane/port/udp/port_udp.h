@@ -10,22 +10,25 @@
 
 struct port_udp_counters {
 	uint64_t tx_datagrams; /* number of datagrams passed to the kernel */
-	uint64_t tx_calls;     /* system calls that sent something */
-	uint64_t tx_lost;      /* refused by the kernel: no route, link down, filtered, too big */
-	uint64_t tx_full;      /* flushes that found the socket buffer full; no datagram is lost */
+	uint64_t tx_calls;     /* number of system calls that sent anything */
+	uint64_t tx_lost;      /* datagrams that the kernel refused: no route, link down, filtered,
+				  or too big */
+	uint64_t tx_full;      /* flushes that found the socket buffer full; no datagram was lost by
+				  that */
 	uint64_t tx_bytes;     /* bytes of UDP payload, like rx_bytes */
-	uint64_t tx_bursts;    /* GSO bursts: sends that the kernel or the NIC segmented */
+	uint64_t tx_bursts;    /* GSO bursts: super-packets that the kernel or the NIC segmented */
 	uint64_t tx_by_source[DATAGRAM_SOURCES_MAX]; /* datagrams per source port */
 	uint64_t rx_datagrams;
 	uint64_t rx_bytes;
 	uint64_t rx_bursts;
-	uint64_t rx_calls;    /* system calls that received something */
-	uint64_t rx_dropped;  /* dropped because truncated, or with an invalid address */
+	uint64_t rx_calls;    /* number of system calls that received anything */
+	uint64_t rx_dropped;  /* datagrams that were truncated or had an invalid address, and were
+				 dropped */
 	uint64_t rx_overflow; /* datagrams dropped because the socket buffer was full; the
 				 kernel reports them with later packets */
-	int tx_errno;	      /* errno of the last tx_lost; 0: none */
+	int tx_errno;	      /* errno of the last datagram in tx_lost; 0: none */
 	bool gso;	      /* bursts leave as one super-packet */
-	bool hot;	      /* one peer has its own connected socket */
+	bool hot;	      /* one peer has a connected socket for its packets */
 	bool gro;	      /* bursts arrive as one super-packet */
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Creates and configures the sockets of port_udp, with a reason for each option.
+ * Creates and configures the sockets of port_udp. A comment gives the reason for each socket
+ * option.
  */
 #include "dataplane/port/udp/port_udp_socket.h"
 #include "dataplane/port/l2/port_interface.h"
@@ -26,7 +27,7 @@ static void socket_size_buffer(int fd, int force, int plain)
 {
 	int bytes = SOCKET_BUF_BYTES;
 
-	/* The option `force` may exceed net.core.[rw]mem_max but needs CAP_NET_ADMIN. */
+	/* The option `force` may exceed net.core.[rw]mem_max, but needs CAP_NET_ADMIN. */
 	if (setsockopt(fd, SOL_SOCKET, force, &bytes, sizeof(bytes)) != 0)
 		(void)setsockopt(fd, SOL_SOCKET, plain, &bytes, sizeof(bytes));
 }
@@ -38,7 +39,8 @@ static int socket_set_options(int fd, const struct udp_local *l, struct udp_feat
 
 	socket_size_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF);
 	socket_size_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF);
-	/* Never fragment, and ignore the path MTU of ICMP, because rudp discovers it itself. */
+	/* Never fragment, and ignore path MTUs from ICMP, because rudp discovers the path MTU
+	 * itself. */
 	if (l->addr.ip.family == AF_INET) {
 		if (setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &probe4, sizeof(probe4)) != 0)
 			return -errno;
@@ -47,17 +49,18 @@ static int socket_set_options(int fd, const struct udp_local *l, struct udp_feat
 		    setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &probe6, sizeof(probe6)) != 0)
 			return -errno;
 	}
-	/* Request the arrival time of each packet: without it, time that the packet waited for a
-	 * late thread would count as network delay. */
+	/* Request the arrival time of each packet. Otherwise the time that a packet waits for this
+	 * thread would count as network delay. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on));
 	ret->gro = setsockopt(fd, SOL_UDP, UDP_GRO, &on, sizeof(on)) == 0;
 	/* Let the kernel report, with later packets, how many it dropped because the buffer was
 	 * full. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_RXQ_OVFL, &on, sizeof(on));
-	/* Setting 0 changes nothing but shows whether the kernel supports segmentation. */
+	/* Setting the option to 0 changes nothing, but shows whether the kernel supports
+	 * segmentation. */
 	ret->gso = setsockopt(fd, SOL_UDP, UDP_SEGMENT, &segment, sizeof(segment)) == 0;
-	if (l->spins) /* a spinning worker then also polls the NIC's queue; without privilege
-			 the kernel refuses */
+	if (l->spins) /* a polling worker then also polls the NIC's queue; without privilege the
+			 kernel refuses the option */
 		(void)setsockopt(fd, SOL_SOCKET, SO_BUSY_POLL, &busy_us, sizeof(busy_us));
 	return 0;
 }
@@ -120,10 +123,10 @@ static int bind_try(int fd, const struct sockaddr_storage *name, int len)
 }
 
 /*
- * The socket is bound to the address only, not to the device: the leg's source rule and route
- * choose the device, and workers of one host communicate over loopback. udp_socket_open_peer()
- * later binds the same UDP port again. That is allowed only after this exclusive bind, and only to
- * processes of our own user.
+ * The socket is bound to the address, not to the device: the leg's source rule and route choose the
+ * device, and workers of one host communicate over loopback. udp_socket_open_peer() later binds the
+ * same UDP port again. The kernel allows that only after this exclusive bind, and only to processes
+ * of the same user.
  */
 int udp_socket_open(const struct udp_local *l, struct udp_features *ret, struct reason *why)
 {
@@ -163,8 +166,8 @@ int udp_socket_open_peer(const struct udp_local *l, int common_fd, const struct 
 
 	if (len < 0 || peer_len < 0)
 		return -EAFNOSUPPORT;
-	/* The thread of a server may run with a client's user id at this moment, but the kernel
-	 * lets only the user who owns the first socket bind the same port again. */
+	/* The thread of a server may have the user id of a client at this moment, but the kernel
+	 * lets only the user that owns the first socket bind the same port again. */
 	if (fstat(common_fd, &st) != 0)
 		return -errno;
 	user = setfsuid(st.st_uid);
@@ -198,8 +201,8 @@ static int source_bind(const struct udp_local *l, uint16_t *ret_port)
 	    getsockname(fd, (struct sockaddr *)&name, &size) != 0)
 		return -errno;
 	r = ip_addr_from_sockaddr((struct sockaddr *)&name, &ip, ret_port);
-	/* Use the kernel's minimum: a packet or two from unknown senders may wait in the buffer,
-	 * and the kernel drops all others. */
+	/* Use the kernel's minimum. One or two packets from unknown senders may wait in the buffer;
+	 * the kernel drops all others. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &least, sizeof(least));
 	return r < 0 ? r : fd_take(fd);
 }
@@ -209,7 +212,7 @@ int udp_socket_open_source(const struct udp_local *l, uint16_t *ret_port)
 	int fds[SOURCE_TRIES], r = -EADDRINUSE;
 	unsigned n = 0;
 
-	while (n < SOURCE_TRIES) { /* unsuitable ports stay bound until the end, so that the kernel
+	while (n < SOURCE_TRIES) { /* keep unsuitable ports bound until the end, so that the kernel
 				      chooses others */
 		r = fds[n] = source_bind(l, ret_port);
 		if (r < 0)
@@ -229,7 +232,8 @@ static int link_mac_get(int fd, uint32_t ifindex, struct mac_addr *ret)
 {
 	struct ifreq ifr = {0};
 
-	/* if_indextoname(3) would create a socket of a type that workers must not create. */
+	/* Do not use if_indextoname(3): it creates a socket of a type that workers must not
+	 * create. */
 	ifr.ifr_ifindex = (int)ifindex;
 	return ioctl(fd, SIOCGIFNAME, &ifr) < 0 ? -errno
 						: port_interface_mac(fd, ifr.ifr_name, ret);
@@ -237,10 +241,10 @@ static int link_mac_get(int fd, uint32_t ifindex, struct mac_addr *ret)
 
 int udp_announce_open(void)
 {
-	/* The socket is never bound, and its locked filter drops everything. So no packet is ever
-	 * queued on it, even if a compromised worker binds it. */
-	static int first = -1; /* kept for ports that are added when the worker may create no more
-				  such sockets */
+	/* The socket is never bound, and its filter, which cannot be removed, drops everything. So
+	 * no packet is ever queued on it, even if a compromised worker binds it. */
+	static int first = -1; /* kept for ports that are added later, when the worker may not
+				  create such sockets any more */
 	autoclose int fd = packet_socket_new(SOCK_RAW);
 	const struct sock_filter nothing = {.code = BPF_RET | BPF_K, .k = 0};
 	int r;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sends: collects datagrams in GSO bursts, each of which is one super-packet if the kernel
- * segments.
+ * Sends datagrams. Collects them in GSO bursts, each of which is one super-packet if the kernel
+ * supports segmentation.
  */
 #include "dataplane/port/udp/port_udp_internal.h"
 
@@ -17,7 +17,7 @@ static void tx_reset(struct udp_tx *tx)
 	tx->stashed = false;
 }
 
-/* Copies unsent payload before the caller reuses its memory. */
+/* Copies queued payload before the caller reuses its memory. */
 static void tx_stash(struct udp_tx *tx)
 {
 	uint8_t *to = tx->stash;
@@ -29,7 +29,7 @@ static void tx_stash(struct udp_tx *tx)
 		const uint8_t *from = v->iov_base;
 
 		if (from >= tx->room && from < tx->room + TX_ROOM_BYTES)
-			continue; /* the bytes are in `room` already */
+			continue; /* these bytes were copied to `room` before */
 		memcpy(to, v->iov_base, v->iov_len);
 		v->iov_base = to;
 		to += v->iov_len;
@@ -37,8 +37,8 @@ static void tx_stash(struct udp_tx *tx)
 	tx->stashed = true;
 }
 
-/* Records that the kernel refused packets to a destination. If the destination has no record, it
- * replaces the oldest record. */
+/* Records that the kernel refused packets to a destination. If there is no free record, replaces
+ * the oldest one. */
 static void refusal_note(struct port_udp *u, const struct ip_addr *to, unsigned packets, int error)
 {
 	struct launch_refusal *r = &u->refusals[0];
@@ -63,8 +63,8 @@ static void tx_lost(struct port_udp *u, const struct gso_burst *t, unsigned segm
 {
 	u->counters.tx_lost += segments;
 	u->counters.tx_errno = error;
-	if (error ==
-	    ECONNREFUSED) /* the peer's host refused an earlier packet; our kernel refused none */
+	if (error == ECONNREFUSED) /* the peer's host has refused an earlier packet; this host has
+				      refused none */
 		return;
 	if (error != EMSGSIZE) {
 		refusal_note(u, &t->dst.ip, segments, error);
@@ -120,9 +120,9 @@ static void tx_count(struct port_udp *u, const struct gso_burst *t, unsigned seg
 	u->counters.tx_by_source[t->source] += segments;
 }
 
-/* Sends a burst that the kernel refused to segment, with one call per datagram. Removes the
- * datagrams that were sent from the burst, so that a later call can continue after -EAGAIN. Returns
- * 0 or -EAGAIN. */
+/* Sends a burst that the kernel refused to segment, with one system call for each datagram. Removes
+ * the sent datagrams from the burst, so that a later call can continue after -EAGAIN. Returns 0 or
+ * -EAGAIN. */
 static int burst_send_split(struct port_udp *u, struct gso_burst *t)
 {
 	struct msghdr *whole = &u->tx.msgs[u->tx.sent].msg_hdr;
@@ -146,7 +146,7 @@ static int burst_send_split(struct port_udp *u, struct gso_burst *t)
 		} else {
 			u->counters.tx_calls++;
 			tx_count(u, t, 1, (uint32_t)bytes);
-			if (fits) /* single datagrams are accepted, so segmentation was the cause */
+			if (fits) /* the kernel accepts single datagrams, so it cannot segment */
 				u->counters.gso = false;
 		}
 		segment_skip(whole, bytes);
@@ -194,8 +194,8 @@ int udp_tx_send(struct port_udp *u)
 		if (n == -EINTR)
 			continue;
 		if (n == -ECONNREFUSED && t->hot && !again) {
-			again = true; /* the kernel reported an earlier packet's error and did not
-					 send this burst */
+			again = true; /* the kernel has reported the error of an earlier packet, and
+					 has not sent this burst */
 			continue;
 		}
 		again = false;
@@ -261,7 +261,7 @@ static void burst_set_segment(struct gso_burst *t, struct msghdr *m)
 	m->msg_controllen = sizeof(t->control);
 }
 
-/* Adds a piece to the message. If it follows the previous piece in memory, it extends the previous
+/* Adds a piece of memory to the message. If it directly follows the previous piece, extends that
  * piece. */
 static void burst_piece(struct udp_tx *tx, struct msghdr *m, const uint8_t *piece, size_t bytes)
 {
@@ -295,7 +295,7 @@ static void burst_add(struct udp_tx *tx, const struct datagram *pkt)
 	if (pkt->hdr_len > 0)
 		burst_piece(tx, m, room_copy(tx, pkt->hdr, pkt->hdr_len), pkt->hdr_len);
 	if (pkt->payload_len > 0) {
-		/* A datagram without a header may be adjacent to the previous one. */
+		/* A datagram without a header can directly follow the previous one in memory. */
 		if (pkt->hdr_len > 0 && pkt->payload_len <= TX_COPY_MOST)
 			payload = room_copy(tx, payload, pkt->payload_len);
 		burst_piece(tx, m, payload, pkt->payload_len);
@@ -307,7 +307,7 @@ static void burst_add(struct udp_tx *tx, const struct datagram *pkt)
 		burst_set_segment(t, m);
 }
 
-/* Returns the source port to use: source port 0 if the requested one could not be opened. */
+/* Returns the index of the source port: the requested one, or 0 if that could not be opened. */
 static unsigned source_of(const struct port_udp *u, const struct datagram *pkt)
 {
 	unsigned k = pkt->source % DATAGRAM_SOURCES_MAX;

@@ -2,7 +2,7 @@
 /*
  * The AF_XDP port: datagrams for one address and port bypass the kernel's network stack and arrive
  * in the worker's memory. port_l2 and port_neigh interpret frames, as with DPDK; only the source of
- * the frames differs. Nothing outlives the process, so nothing needs cleaning up after a SIGKILL.
+ * the frames differs. Nothing outlives the process, so no cleanup is necessary after a SIGKILL.
  */
 #include "dataplane/port/xdp/port_xdp.h"
 #include "dataplane/port/l2/port_interface.h"
@@ -16,18 +16,19 @@
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 
-#define CLOCK_NS (10 * NSEC_PER_MSEC) /* maximum age of the time that tx uses while polling */
-/* The remaining frames are offered again after this time if the kernel took only some. */
+#define CLOCK_NS (10 * NSEC_PER_MSEC) /* while polling, tx uses a time that is at most this old */
+/* If the kernel has taken only some frames, the others are offered again after this time. */
 #define TX_AGAIN_NS (50 * NSEC_PER_USEC)
-/* Frames are offered again after this time if the kernel takes none, because the link is down. */
+/* If the kernel takes no frames, because the link is down, they are offered again after this
+ * time. */
 #define TX_STUCK_NS (10 * NSEC_PER_MSEC)
-/* The kernel counts as taking no frames if nothing could be sent for this long. */
+/* If nothing could be sent for this long, the kernel counts as taking no frames. */
 #define TX_STUCK_AFTER_NS NSEC_PER_MSEC
-/* How long all ports of a worker together wait for the queues of a dead process. They become free
- * when the last frame of that process has been sent. The wait must be short, because the agent
- * allows 30 s for the worker's whole start, which also includes waiting for links. */
+/* How long all ports of a worker together wait for the queues of a dead process, which become free
+ * when the last frame of that process was sent. The time is short, because the agent allows 30 s
+ * for the worker's whole start, which also includes waiting for links. */
 #define FREE_WAIT_NS (8 * NSEC_PER_SEC)
-/* First interval of retries; each is twice as long as the one before. */
+/* First interval of retries. Each interval is twice as long as the one before. */
 #define REST_NS (2 * (long)NSEC_PER_MSEC)
 #define REST_NS_MAX (64 * (long)NSEC_PER_MSEC)
 
@@ -35,10 +36,10 @@ struct port_xdp {
 	struct port *port;
 	struct port_xdp_socket socket;
 	struct port_xdp_control control;
-	int link;     /* descriptor of the attached program, which stays on the interface while the
-			 descriptor is open */
+	int link;     /* descriptor that keeps the program attached to the interface while it is
+			 open */
 	int wake_fd;  /* descriptor that wakes the worker; -1: the worker polls */
-	int timer_fd; /* descriptor in the epoll that wakes the worker for the next retry */
+	int timer_fd; /* timer in the epoll descriptor, which wakes the worker for the next retry */
 	bool timer_set;
 	struct port_joining joining;
 	uint32_t ifindex;
@@ -47,16 +48,16 @@ struct port_xdp {
 	struct port_l2_local local;
 	struct port_neigh *neigh;
 	struct launch_port_counters counters;
-	uint64_t no_progress_ns; /* since when the kernel has sent none of the waiting frames;
-				    0: the kernel is sending */
-	bool stuck;		 /* nothing was sent for so long that retries may be slow */
-	bool idle, rx_called; /* idle: no packets arrived since wake_fd was last armed; rx_called:
-				 the port's rx was called since then */
-	unsigned n_queued, n_unsent;   /* number of frames: n_queued: queued but not submitted yet;
-					  n_unsent: submitted but not taken by the kernel yet */
+	uint64_t no_progress_ns;     /* when the kernel stopped sending the waiting frames; 0: the
+					kernel is sending */
+	bool stuck;		     /* nothing was sent for so long that retries can be slow */
+	bool idle, rx_called;	     /* idle: no packets have arrived since wake_fd was last armed;
+					rx_called: rx was called since then */
+	unsigned n_queued, n_unsent; /* numbers of frames. n_queued: queued but not submitted;
+					n_unsent: submitted but not taken by the kernel */
 	struct packet_writer *capture; /* ring of the capture; NULL: no capture */
 	unsigned n_held;
-	/* Frames that the caller of rx may be reading. */
+	/* Frames that the last rx call returned, which its caller may still be reading. */
 	struct port_xdp_frame held[PORT_BURST_MAX];
 };
 
@@ -128,8 +129,8 @@ static void neigh_emit(void *user, const uint8_t *frame, size_t len)
 	tx_put(x, address, to, len);
 }
 
-/* Parks the frame; call it while the neighbour is being resolved. port_neigh keeps one frame for
- * the neighbour and refuses further ones. */
+/* Parks the frame while its neighbour is being resolved. port_neigh keeps one frame per neighbour
+ * and refuses further ones. */
 static int tx_park(struct port_xdp *x, const struct datagram_addr *dst, const struct datagram *pkt)
 {
 	static const struct mac_addr later;
@@ -236,8 +237,8 @@ static int port_xdp_fd(struct port *p)
 	return x->wake_fd;
 }
 
-/* Reads the sockets' errors. A socket whose interface went down stays readable until its error is
- * read. */
+/* Reads the errors of the sockets. The socket of an interface that went down stays readable until
+ * its error is read. */
 static void errors_take(const struct port_xdp *x)
 {
 	socklen_t len = sizeof(int);
@@ -253,8 +254,8 @@ static uint64_t again_ns(const struct port_xdp *x)
 	return x->stuck ? TX_STUCK_NS : TX_AGAIN_NS;
 }
 
-/* Sets the timer for frames that the kernel did not take. It wakes the worker, whose next call of
- * this port offers them again. */
+/* Sets the timer for frames that the kernel has not taken. It wakes the worker, and the next
+ * operation on this port offers these frames again. */
 static void timer_set(struct port_xdp *x)
 {
 	struct itimerspec t = {.it_value.tv_nsec = x->n_unsent > 0 ? (long)again_ns(x) : 0};
@@ -269,8 +270,8 @@ static bool port_xdp_arm(struct port *p)
 {
 	struct port_xdp *x = p->impl;
 
-	/* No packet has arrived although rx was called: perhaps a socket's error has woken the
-	 * worker. */
+	/* The worker woke up and called rx, but no packet has arrived: perhaps the error of a
+	 * socket has woken it. */
 	if (x->idle && x->rx_called)
 		errors_take(x);
 	x->idle = true;
@@ -321,7 +322,7 @@ static void port_xdp_counters(const struct port *p, struct launch_port_counters 
 
 /* ------------------------------------------------------------------ opening */
 
-/* The modes in which the program can be attached to the interface, the best first. */
+/* The modes in which a program can be attached to an interface, the best mode first. */
 static const struct xdp_mode {
 	enum port_xdp_mode mode;
 	bool zero_copy;
@@ -332,8 +333,8 @@ static const struct xdp_mode {
 	{PORT_XDP_GENERIC, false, "generic mode"},
 };
 
-/* The resources of one attempt to open the port, in the order in which they are created. Any
- * failure releases all of them. */
+/* The resources of one attempt to open the port, in the order of their creation. A failure frees
+ * all of them. */
 struct attempt {
 	unsigned n_queues;
 	uint32_t mtu;
@@ -353,8 +354,8 @@ static int link_make(struct port_xdp *x, struct attempt *a, enum port_xdp_mode m
 	return x->link < 0 ? x->link : 0;
 }
 
-/* Tries one mode. Until the last step the interface works as before, because the kernel keeps the
- * traffic of queues without sockets. */
+/* Tries one mode. Until the last step the interface works as before, because traffic of queues
+ * without a socket stays with the kernel. */
 static int mode_try(struct port_xdp *x, struct attempt *a, const struct xdp_mode *mode)
 {
 	int r = port_xdp_socket_init(&x->socket, x->ifindex, a->n_queues, a->mtu, mode->zero_copy);
@@ -383,18 +384,18 @@ static int modes_try(struct port_xdp *x, struct attempt *a, const struct xdp_mod
 		}
 		log_debug("AF_XDP in %s: %s", modes[i].text, strerror(-r));
 		if (is_busy(r))
-			break; /* do not try a worse mode: waiting until this mode becomes
-				  available is better */
+			break; /* do not try a worse mode, because it is better to wait until this
+				  mode is available */
 	}
 	return r;
 }
 
 /*
- * Waits while another process has a queue, but only if that process is dead. The XDP program shows
- * this, because an interface has room for one program. While the process is alive, its program is
- * attached, and ours cannot be. Once it is dead, its program is gone, but its queue stays in use
- * while the kernel still holds one of its frames. So if our program can be attached, the queue will
- * become free, and no other process can take it before us.
+ * Waits while another process has a queue, but only if that process is dead. An interface can have
+ * only one XDP program, which shows whether the process is dead. While it is alive, its program is
+ * attached, so that of this port cannot be attached. When it is dead, its program is gone, but its
+ * queue stays in use as long as the kernel has one of its frames. So if this port's program can be
+ * attached, the queue will become free, and no other process can take it first.
  */
 static int free_await(struct port_xdp *x, struct attempt *a, uint64_t wait_ns,
 		      const struct xdp_mode **ret_mode)
@@ -454,7 +455,7 @@ static int wake_init(struct port_xdp *x)
 	return 0;
 }
 
-/* Finds the interface's index and MAC. Returns 0 or a negative errno. */
+/* Finds the index and MAC of the interface. Returns 0 or a negative errno. */
 static int interface_find(struct port_xdp *x, const char *ifname)
 {
 	autoclose int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -531,7 +532,7 @@ static void port_xdp_close(struct port *p)
 
 	if (!x)
 		return;
-	cleanup_close(&x->link); /* detach first, so that no more frames are redirected */
+	cleanup_close(&x->link); /* detach the program first, so that it redirects no more frames */
 	cleanup_close(&x->wake_fd);
 	cleanup_close(&x->timer_fd);
 	port_join_end(&x->joining);
@@ -564,8 +565,8 @@ static int port_xdp_open(struct port *p, const struct launch_config *cfg, unsign
 	x->datagram_max = lp->mtu - MIN_OF(lp->mtu, lp->ip.addr.family == AF_INET6 ? 48U : 28U);
 	x->local.ip = lp->ip.addr;
 	x->local.udp_port = lp->udp_port;
-	/* Other workers on this host leave the checksum to a device, but packets between workers of
-	 * one host pass no device that computes it. */
+	/* Accept partial checksums: other workers on this host leave the checksum to a device, but
+	 * packets between workers of one host pass no device that completes it. */
 	x->local.accept_partial_checksum = true;
 	r = all_open(x, cfg, lp, why);
 	if (r < 0)
@@ -599,7 +600,7 @@ static int port_xdp_join(struct port *p, const struct launch_config *cfg, unsign
 	struct port_join_by by = {
 		.port = p, .neigh = x->neigh, .mac = &x->local.mac, .receive = join_receive};
 
-	/* A device that cannot report a link counts as up. */
+	/* A device that cannot report a link counts as having one. */
 	by.has_link = x->joining.linked ||
 		      port_interface_has_link(x->control.fd, cfg->ports[index].ifname) != 0;
 	return port_join_step(&x->joining, &by, why);

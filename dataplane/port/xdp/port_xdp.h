@@ -5,9 +5,10 @@
  * frames that the program leaves to the kernel and the port needs too (port_xdp_control.c), and the
  * port itself (port_xdp.c).
  *
- * The kernel keeps the interface. It passes only datagrams for the port's address and UDP port to
- * the port, and gets them back when the descriptors are closed, however the process ends. Needs
- * Linux 5.9 (XDP links), and 5.10 for several queues. Documentation/networking/af_xdp.rst.
+ * The kernel keeps the interface. Only datagrams for the port's address and UDP port go to the
+ * port. When its descriptors are closed, for whatever reason the process ends, the kernel gets
+ * these datagrams again. Needs Linux 5.9 (XDP links), and 5.10 for several queues.
+ * Documentation/networking/af_xdp.rst.
  */
 #ifndef PLENUM_DATAPLANE_PORT_XDP_H
 #define PLENUM_DATAPLANE_PORT_XDP_H
@@ -24,7 +25,7 @@ enum port_xdp_mode {
 	PORT_XDP_GENERIC, /* the program runs in the kernel after the driver, on any interface */
 };
 
-/* Creates a map from receive queue to socket, for n_queues queues. Returns its descriptor or a
+/* Creates a map from receive queues to sockets, for n_queues queues. Returns its descriptor or a
  * negative errno. */
 int port_xdp_map_new(unsigned n_queues);
 int port_xdp_map_set(int map, unsigned queue, int socket);
@@ -43,12 +44,12 @@ int port_xdp_link_new(int program, uint32_t ifindex, enum port_xdp_mode mode);
 /* ---- sockets ---- */
 
 struct port_xdp_ring { /* shared with the kernel; holds frame addresses or descriptors */
-	/* Positions in the ring, each written by one side only. The kernel's side is in its
-	 * xsk_queue.h. */
+	/* Positions in the ring; each is written by one side only. The kernel's code for them is in
+	 * its xsk_queue.h. */
 	uint32_t *producer, *consumer;
 	void *entries;
 	uint32_t mask;
-	uint32_t own; /* our position in the ring; the kernel sees a change at the end of the
+	uint32_t own; /* this side's position in the ring; the kernel sees it at the end of the
 			 burst */
 	void *map;
 	size_t map_bytes;
@@ -65,12 +66,13 @@ struct port_xdp_socket {
 	uint32_t frame_bytes;
 	unsigned n_queues;
 	struct port_xdp_queue queues[PORT_XDP_QUEUES_MAX];
-	struct port_xdp_ring tx, completion; /* rings of queues[0], which sends everything */
+	struct port_xdp_ring tx, completion; /* rings of queues[0], which sends all frames */
 	uint64_t *free_frames;
 	unsigned n_free;
-	unsigned next_queue; /* queue to read first, so that no queue starves */
-	uint32_t moved;	     /* value of moved() at the last call of port_xdp_socket_tx_send():
-				shows how far the kernel had sent */
+	unsigned next_queue; /* the queue that is read first; it changes with each call, so that all
+				queues are served */
+	uint32_t moved;	     /* value of moved() at the last call of port_xdp_socket_tx_send(): how
+				far the kernel had sent then */
 	bool no_progress;    /* the kernel sent nothing between the last two calls of
 				port_xdp_socket_tx_send() */
 };
@@ -82,10 +84,10 @@ struct port_xdp_frame {
 	uint16_t queue;
 };
 
-/* Bytes of a frame buffer for that MTU: half a page or a page. */
+/* Returns the size in bytes of a frame buffer for that MTU: half a page or a page. */
 unsigned port_xdp_frame_bytes(uint32_t mtu);
 /* Returns the number of the interface's receive queues. Driver and kernel may report different
- * numbers; the larger one counts. */
+ * numbers; this is the larger one. */
 unsigned port_xdp_queues_count(const char *ifname);
 /* Opens one socket per queue and binds it, without interrupting the interface's traffic. Pass *s to
  * port_xdp_socket_done() also after a failure. Returns 0, -EBUSY if another process has a queue, or
@@ -109,9 +111,9 @@ void port_xdp_socket_tx_put(struct port_xdp_socket *s, uint64_t address, uint32_
  * as is known. Sets s->no_progress if the kernel has sent nothing since the last call. */
 unsigned port_xdp_socket_tx_send(struct port_xdp_socket *s);
 
-/* ---- what the program leaves to the kernel ---- */
+/* ---- frames that the program leaves to the kernel ---- */
 
-/* ARP, neighbour discovery and echo requests, which the kernel receives too. */
+/* Copies of ARP, neighbour discovery and echo request frames, which the kernel receives too. */
 struct port_xdp_control {
 	int fd;
 	uint8_t *ring;
@@ -127,18 +129,18 @@ bool port_xdp_control_has(const struct port_xdp_control *c);
 const uint8_t *port_xdp_control_get(const struct port_xdp_control *c, uint32_t *ret_len);
 void port_xdp_control_drop(struct port_xdp_control *c);
 
-/* Where port_xdp_control_input passes the frames. */
+/* The destination of frames that port_xdp_control_input() passes on. */
 struct port_neigh;
 struct port_xdp_control_to {
 	const struct port_l2_local *local;
 	struct port_neigh *neigh;
-	struct launch_port_counters *counters; /* counts drops */
-	/* Called with each frame first, for the capture; NULL: no capture. */
+	struct launch_port_counters *counters; /* counts dropped frames */
+	/* Called with each frame before it is processed, for the capture; NULL: no capture. */
 	void (*look)(void *user, const uint8_t *frame, uint32_t len);
 	void *user;
 };
-/* Passes received control frames to to->neigh. Passes only a limited number per call, so that
- * datagrams get their turn. */
+/* Passes received control frames to to->neigh. Passes a limited number per call, so that datagrams
+ * are processed too. */
 void port_xdp_control_input(struct port_xdp_control *c, const struct port_xdp_control_to *to,
 			    uint64_t now_ns);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Copies control frames (address resolution and echo requests) for a port on AF_XDP, or on a NIC
- * shared with the kernel. An XDP program or flow rule delivers a frame to one side only, and the
- * kernel has addresses on the interface too. So the kernel receives these frames, and a packet
- * socket copies them for the port. The socket has a memory-mapped ring, so that a polling port
- * makes no system call.
+ * shared with the kernel. An XDP program or flow rule delivers a frame either to the port or to the
+ * kernel, and the kernel has addresses on the interface too. So the kernel receives these frames,
+ * and a packet socket copies them for the port. The socket has a memory-mapped ring, so that a
+ * polling port makes no system call.
  */
 #include "dataplane/port/l2/port_neigh.h"
 #include "dataplane/port/xdp/port_xdp.h"
@@ -19,17 +19,18 @@
 #include <unistd.h>
 
 #define FRAMES 64U
-/* Maximum number of frames that one call reads; then datagrams get their turn. */
+/* Maximum number of frames that one call reads before datagrams are processed again. */
 #define BURST 64U
-#define FRAME_BYTES 2048U /* longest echo request that is answered, plus the ring's header */
+/* Space for the longest echo request that is answered and for the ring's header. */
+#define FRAME_BYTES 2048U
 
 static struct tpacket2_hdr *frame_at(const struct port_xdp_control *c, unsigned i)
 {
 	return (struct tpacket2_hdr *)(void *)(c->ring + (size_t)i * FRAME_BYTES);
 }
 
-/* Installs a filter that passes only untagged ARP frames and echo requests for our address, which
- * are the frames that port_l2_parse() does not drop. */
+/* Installs a filter that passes only frames that port_l2_parse() does not drop: untagged ARP
+ * frames, and echo requests for the port's address. */
 static int filter_ip4(int fd, const struct port_l2_local *local)
 {
 	uint32_t ip = (uint32_t)local->ip.bytes[0] << 24 | (uint32_t)local->ip.bytes[1] << 16 |

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Generates the XDP program of an AF_XDP port, instruction by instruction, for one address and
- * port. So no program must be compiled or loaded from a file, and the program looks up no address.
- * Tests run it on their own frames (BPF_PROG_TEST_RUN). It calls bpf(2) directly, for four
- * commands, which are too few to need libbpf.
+ * port. So no program must be compiled or loaded from a file, and the program needs no lookup of
+ * addresses. Tests execute it on their own frames (BPF_PROG_TEST_RUN). This file calls bpf(2)
+ * directly, because four commands do not justify libbpf.
  */
 #include "dataplane/port/xdp/port_xdp.h"
 #include <arpa/inet.h>
@@ -61,7 +61,7 @@ static void match_masked(struct code *c, unsigned at, const void *bytes, unsigne
 	uint8_t size = n == 4 ? BPF_W : n == 2 ? BPF_H : BPF_B;
 	uint32_t want = 0;
 
-	/* The program reads the word in host order. */
+	/* The program reads words in host byte order. */
 	if (n == 4) {
 		memcpy(&want, bytes, 4);
 	} else if (n == 2) {
@@ -108,7 +108,7 @@ static void match_ip4(struct code *c, const struct port_l2_local *local)
 
 	match_bytes(c, IP_AT + 20 + 8);
 	match_ethernet(c, local, ETHERTYPE_IP);
-	match_byte(c, IP_AT, 0x45); /* the header has no options */
+	match_byte(c, IP_AT, 0x45); /* the IPv4 header has no options */
 	match_masked(c, IP_AT + 6, not_cut, 2, htons(IP_MF | IP_OFFMASK));
 	match_byte(c, IP_AT + 9, IPPROTO_UDP);
 	want(c, IP_AT + 16, local->ip.bytes, 4);
@@ -122,7 +122,8 @@ static void match_ip6(struct code *c, const struct port_l2_local *local)
 	match_bytes(c, IP_AT + 40 + 8);
 	match_ethernet(c, local, ETHERTYPE_IPV6);
 	match_masked(c, IP_AT, &version, 1, 0xf0);
-	/* UDP follows directly, so there is no extension header; fragments have such a header. */
+	/* UDP follows the IPv6 header directly, so there is no extension header. A fragment would
+	 * have one. */
 	match_byte(c, IP_AT + 6, IPPROTO_UDP);
 	for (unsigned i = 0; i < 16; i += 4)
 		want(c, IP_AT + 24 + i, local->ip.bytes + i, 4);
@@ -136,8 +137,8 @@ static void make(struct code *c, const struct port_l2_local *local, int map)
 	emit(c, BPF_LDX | BPF_MEM | BPF_W, R_END, R_CONTEXT, offsetof(struct xdp_md, data_end), 0);
 	if (local->ip.family == AF_INET6)
 		match_ip6(c, local);
-	/* return bpf_redirect_map(map, rx_queue_index, XDP_PASS): a frame of a queue without a
-	 * socket stays with the kernel. */
+	/* Emit `return bpf_redirect_map(map, rx_queue_index, XDP_PASS)`: a frame of a queue without
+	 * a socket stays with the kernel. */
 	else
 		match_ip4(c, local);
 	emit(c, BPF_LDX | BPF_MEM | BPF_W, 2, R_CONTEXT, offsetof(struct xdp_md, rx_queue_index),
@@ -154,8 +155,8 @@ static void make(struct code *c, const struct port_l2_local *local, int map)
 	emit(c, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 }
 
-/* Clears the whole union, because the kernel refuses nonzero bytes that it does not know. An
- * initialiser would clear only one member, so use memset. */
+/* Clears the whole union by memset(), because an initialiser would clear only one member, and the
+ * kernel refuses nonzero bytes that it does not know. */
 static void attr_init(union bpf_attr *attr)
 {
 	memset(attr, 0, sizeof(*attr));

@@ -4,9 +4,9 @@
  * Everything is created before the first frame; after that, sending a burst costs one system call
  * and receiving none.
  *
- * A frame is in one place at a time. A frame to send is free, in the tx ring, in flight, in the
- * completion ring, then free again. A frame to receive is in the fill ring, in the rx ring, with
- * the caller, then in the fill ring again.
+ * Each frame is in one place at a time. A frame for sending is first free, then in the tx ring, in
+ * flight, in the completion ring, and free again. A frame for receiving is first in the fill ring,
+ * then in the rx ring, with the caller, and in the fill ring again.
  */
 #include "dataplane/port/xdp/port_xdp.h"
 #include <dirent.h>
@@ -23,12 +23,13 @@
 
 #define RX_RING 2048U
 #define TX_RING 1024U
-/* Size of the fill ring. It is larger than the rx ring: with zero copy it also supplies the buffers
- * for the kernel's own traffic, and it must not run empty while the port is busy. */
+/* Size of the fill ring. It is larger than the rx ring: with zero copy it also provides the buffers
+ * for the kernel's own traffic, and it must not become empty while the port is busy. */
 #define FILL_RING (2 * RX_RING)
 #define SMALL_FRAME 2048U
-#define LARGE_FRAME 4096U				 /* a page: the kernel's maximum */
-#define FRAME_OVERHEAD (256U + PORT_L2_ETHER_BYTES + 8U) /* the kernel's headroom, and tags */
+#define LARGE_FRAME 4096U /* a page, which is the kernel's maximum */
+/* The kernel's headroom, the Ethernet header, and VLAN tags. */
+#define FRAME_OVERHEAD (256U + PORT_L2_ETHER_BYTES + 8U)
 /* Number of frames that the kernel takes in one call if the driver copies frames. */
 #define CALL_FRAMES 32U
 #define SEND_CALLS_MAX (TX_RING / 16)
@@ -39,7 +40,8 @@ unsigned port_xdp_frame_bytes(uint32_t mtu)
 	return mtu + FRAME_OVERHEAD <= SMALL_FRAME ? SMALL_FRAME : LARGE_FRAME;
 }
 
-/* Counts the queues that the kernel has created, because not all drivers report their number. */
+/* Counts the queues for which the kernel has files, because not all drivers report the number of
+ * their queues. */
 static unsigned queues_made(const char *ifname)
 {
 	char path[sizeof(QUEUES_PATH) + IFNAMSIZ];
@@ -96,8 +98,8 @@ static void ring_unmap(struct port_xdp_ring *r)
 	*r = (struct port_xdp_ring){.map = NULL};
 }
 
-/* Reads the index of the other side. Everything that the other side wrote before it moved this
- * index is visible afterwards. */
+/* Reads the index of the other side. All that the other side wrote before it moved the index is
+ * visible afterwards. */
 static uint32_t index_load(const uint32_t *index)
 {
 	/* Pairs with smp_store_release() in the kernel's xsk_queue.h. */
@@ -298,7 +300,7 @@ bool port_xdp_socket_has_rx(const struct port_xdp_socket *s)
 	return false;
 }
 
-/* Counts frames for which there was no free buffer (rx_dropped) or no place in the rx ring. A
+/* Counts frames for which there was no free buffer (rx_dropped) or no space in the rx ring. A
  * zero-copy driver counts nothing when the fill ring is empty. */
 uint64_t port_xdp_socket_missed(const struct port_xdp_socket *s)
 {
@@ -316,7 +318,7 @@ uint64_t port_xdp_socket_missed(const struct port_xdp_socket *s)
 
 /* ------------------------------------------------------------------ sending */
 
-/* Frees frames that have been sent. */
+/* Frees frames that were sent. */
 static void completions_take(struct port_xdp_socket *s)
 {
 	struct port_xdp_ring *c = &s->completion;
@@ -337,7 +339,7 @@ uint8_t *port_xdp_socket_tx_get(struct port_xdp_socket *s, uint64_t *ret_address
 		completions_take(s);
 	if (s->n_free == 0)
 		return NULL;
-	/* The ring cannot be full, because it has a place for each frame. */
+	/* The ring cannot be full, because it has an entry for each frame. */
 	*ret_address = s->free_frames[--s->n_free];
 	return s->memory + *ret_address;
 }
@@ -358,10 +360,10 @@ static uint32_t moved(const struct port_xdp_socket *s)
 }
 
 /*
- * If the driver copies, the kernel takes a limited number of frames per call. It returns EAGAIN
- * both when frames are left and when it can take none, so the two cases look alike. This function
- * therefore makes as many calls as all the frames need, but only one call if the kernel made no
- * progress last time.
+ * Makes the kernel send the queued frames. If the driver copies frames, the kernel takes a limited
+ * number per call. It returns EAGAIN both if frames are left and if it can take none. So this
+ * function makes as many calls as are necessary for all frames, but only one call if the kernel
+ * made no progress last time.
  */
 unsigned port_xdp_socket_tx_send(struct port_xdp_socket *s)
 {
@@ -373,7 +375,7 @@ unsigned port_xdp_socket_tx_send(struct port_xdp_socket *s)
 	calls = s->no_progress ? 1 : (tx->own - index_load(tx->consumer)) / CALL_FRAMES + 2;
 	for (i = 1; i <= SEND_CALLS_MAX && tx->own != index_load(tx->consumer); i++) {
 		at = moved(s);
-		/* A zero-copy driver sends the remaining frames by itself. */
+		/* A zero-copy driver sends the other frames without further calls. */
 		if (sendto(s->queues[0].fd, NULL, 0, MSG_DONTWAIT, NULL, 0) >= 0)
 			break;
 		if (moved(s) == at && (errno != EAGAIN || i >= calls))
