@@ -25,11 +25,11 @@
  * caller cannot know whether the peer has executed the request and must decide what to do: the file
  * system protocol sends the request again, with a mark by which the server recognises a repeat.
  *
- * Life of a session. A client's session reconnects until rudp_session_close is called: it connects
- * and is UP; after LOST, ENDED or RESTARTED its calls have ended and it connects again, until it is
- * UP once more. A server's session lasts from `accept` and UP to CLOSED. Before CLOSED, an event
- * may report the reason (RESTARTED, LOST, ENDED, STUCK), every call ends, and every response is
- * handed back. On both sides the session pointer is invalid after CLOSED.
+ * Life of a session. A client's session connects and is UP. After LOST, ENDED or RESTARTED, its
+ * calls have ended, and it connects again, until rudp_session_close() is called. A server's session
+ * lasts from `accept` and UP to CLOSED. Before CLOSED, an event may report the reason (RESTARTED,
+ * LOST, ENDED, STUCK), every call ends, and the application gets every response back. On both sides
+ * the session pointer is invalid after CLOSED.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_H
 #define PLENUM_DATAPLANE_RUDP_H
@@ -56,18 +56,18 @@ enum rudp_event {
 	RUDP_SESSION_LOST,	/* nothing arrived on any path for limits.lost_ns; a client keeps
 				   connecting */
 	RUDP_SESSION_ENDED, /* client: the peer closed the session, and the client keeps connecting;
-			       both sides: the session's cluster key was dropped */
+			       both sides: the cluster key of the session was removed */
 	RUDP_SESSION_STUCK, /* server: the client acknowledged too few responses within
 			       limits.answer_ns, or rudp_responses_short() ended the session */
 	RUDP_SESSION_CLOSED, /* the last event of a session. Client: follows rudp_session_close.
 				Server: follows every end of the session; unless the client
 				closed it, the event before this one has the reason */
 	RUDP_PATH_UP,
-	RUDP_PATH_DOWN, /* code: -ENETDOWN if our link is down, -ENOLINK if the peer reports its
-			   link down, -ETIMEDOUT if the path was silent */
+	RUDP_PATH_DOWN, /* code: -ENETDOWN if the link of this host is down, -ENOLINK if the peer
+			   reports that its link is down, -ETIMEDOUT if the path was silent */
 	RUDP_PATH_MTU,	/* path MTU discovery found another size; code: that size */
-	RUDP_PATH_GSO,	/* code 1: no packets of GSO bursts arrive, so packets leave one by one from
-			   now on; 0: bursts arrive again */
+	RUDP_PATH_GSO,	/* code 1: no packets of GSO bursts arrive, so packets are sent one by one
+			   from now on; 0: bursts arrive again */
 	RUDP_PATH_LOSS, /* code 1: the path loses far more packets than usual; 0: the loss is as
 			   usual again */
 	RUDP_PATH_SLOW, /* code 1: the round trip is far longer than usual, or than on another
@@ -83,8 +83,8 @@ struct rudp_ops {
 	 * is unusable at present, which rudp treats as a lost packet. */
 	int (*tx)(void *user, unsigned port, const struct datagram_addr *dst,
 		  const struct datagram *pkt);
-	/* Sends everything that is queued. Payload pointers are not used any more when it
-	 * returns. */
+	/* Sends everything that is queued. After the call, payload pointers are not used any
+	 * more. */
 	void (*tx_flush)(void *user);
 	/* Returns memory for an incoming message of len bytes; its first byte is stored at the
 	 * returned pointer. With this op the application controls how much it accepts, and from
@@ -97,20 +97,21 @@ struct rudp_ops {
 	void *(*buf_get)(void *user, struct rudp_session *s, bool is_response, uint64_t cookie,
 			 size_t len);
 	void (*buf_put)(void *user, struct rudp_session *s, void *buf);
-	/* A complete request arrived. The application owns buf and must call rudp_respond(call)
-	 * once, now or later, unless the session ends first: then rudp calls `call_gone`. */
+	/* A complete request has arrived. The application then owns buf, and must call
+	 * rudp_respond(call) once, now or later, unless the session ends first: then rudp calls
+	 * `call_gone`. */
 	void (*request)(void *user, struct rudp_session *s, struct rudp_call *call, void *buf,
 			size_t len);
-	/* The session ended before the application answered the call. `call` is invalid after
-	 * this. */
+	/* The session has ended before the application has answered the call. `call` is invalid
+	 * after this callback. */
 	void (*call_gone)(void *user, struct rudp_session *s, struct rudp_call *call);
-	/* A call ended. status 0: buf holds the response and belongs to the application; negative
-	 * errno: buf is NULL. The caller may reuse the request's memory. */
+	/* A call has ended. status 0: buf has the response and belongs to the application; negative
+	 * errno: buf is NULL. The application may reuse the memory of the request. */
 	void (*response)(void *user, struct rudp_session *s, uint64_t cookie, int status, void *buf,
 			 size_t len);
 	/* Server: the application may reuse the memory of the response that it passed to
-	 * rudp_respond with this token. The client has acknowledged the response or no longer waits
-	 * for it, or the session has ended. */
+	 * rudp_respond() with this token: the client has acknowledged the response or no longer
+	 * waits for it, or the session has ended. */
 	void (*sent)(void *user, struct rudp_session *s, void *token);
 	/* Server: a client sends HELLO. Return 0 to accept it, and set *ret_user to the value that
 	 * rudp_session_user returns. A negative errno refuses the client and is sent to it. */
@@ -136,7 +137,8 @@ enum rudp_security {
 #define RUDP_KEYS_MAX 2
 #define RUDP_KEY_BYTES 32
 
-struct rudp_limits {		    /* 0 selects the default, which is in brackets */
+struct rudp_limits {		    /* a value of 0 selects the default, which is given in
+				       brackets */
 	uint32_t sessions;	    /* [4096]; 65536 at most */
 	uint32_t calls_per_session; /* requests in progress at a time [128]; further requests queue
 				       at the sender */
@@ -150,16 +152,15 @@ struct rudp_limits {		    /* 0 selects the default, which is in brackets */
 				  after twice this time if it goes up and down often [1 s] */
 	uint64_t keepalive_ns; /* interval of probes on idle paths [1 s] */
 	uint64_t lost_ns;      /* a session with no live path is lost after this [5 s] */
-	uint64_t stall_ns;     /* the server discards a partly received request that makes no
-				  progress for this long, and asks the client to send it again;
-				  the time doubles for a client that stalls repeatedly [500
-				  ms] */
+	uint64_t stall_ns;     /* if a partly received request makes no progress for this long, the
+				  server discards it and asks the client to send it again; the time
+				  doubles for a client that stalls repeatedly [500 ms] */
 	/* Within this time a client must acknowledge a whole response, or many bytes of responses.
-	 * Otherwise the server closes its session, so that the client cannot hold memory for ever
-	 * [10 s] */
+	 * Otherwise the server ends its session, because the client could occupy memory for ever
+	 * [10 s]. */
 	uint64_t answer_ns;
-	uint64_t phase_packets; /* number of packets that are sealed with one key before the next
-				   key is used [4 Mi] */
+	uint64_t phase_packets; /* number of packets that are sealed with one key before the sender
+				   switches to the next key [4 Mi] */
 };
 
 struct rudp_port_info {
@@ -186,7 +187,7 @@ struct rudp_config {
 	enum rudp_security security;
 	unsigned n_keys; /* 0 without security, else at least one */
 	/* The cluster's keys, 32 random bytes each. Peers may use any of them in handshakes with
-	 * us; our own handshakes use the first. */
+	 * this endpoint; its own handshakes use the first. */
 	uint8_t keys[RUDP_KEYS_MAX][RUDP_KEY_BYTES];
 	struct rudp_port_info ports[RUDP_PORTS_MAX];
 	unsigned n_ports;
@@ -196,12 +197,13 @@ struct rudp_path_info {
 	unsigned port;
 	struct datagram_addr remote;
 	bool up, standby;
-	bool swapped;	 /* client: the path's port and the peer's port are on different
-			    switches, although another of our ports is on the peer's switch */
-	bool alone;	 /* packets leave one by one, because no packets of GSO bursts arrived */
-	uint8_t sources; /* source ports that carry load, including the port's own */
-	uint8_t sources_lost; /* bit per source port (datagram.source), set if packets from this
-				 source port do not reach the peer */
+	bool swapped;	 /* client: the path's port and the peer's port are on different switches,
+			    although another port of this host is on the peer's switch */
+	bool alone;	 /* packets are sent one by one, because no packets of GSO bursts have
+			    arrived */
+	uint8_t sources; /* number of source ports that carry load, including the port's own */
+	uint8_t sources_lost; /* a bit for each source port (datagram.source), set if packets from
+				 this source port do not reach the peer */
 	/* How many packets of a million are lost on the way to the peer, and on the way from it;
 	 * UINT32_MAX: unknown. */
 	uint32_t loss_out_ppm, loss_in_ppm;
@@ -217,7 +219,7 @@ struct rudp_path_info {
 	uint64_t peer_srtt_ns; /* round trip as the peer measures it; 0: unknown */
 	/* When a message, not a probe, last measured the round trip; 0: never. */
 	uint64_t rtt_at_ns;
-	bool joining, suspect; /* joining: no handshake yet; suspect: up, but packets on it have
+	bool joining, suspect; /* joining: no handshake so far; suspect: up, but packets on it have
 				  timed out */
 	uint64_t srtt_ns, rto_ns;
 	uint32_t cwnd_bytes, in_flight_bytes;
@@ -234,16 +236,16 @@ struct rudp_path_info {
 
 /* Creates an endpoint. Returns 0 with *ret set, or -EINVAL or -ENOMEM. */
 int rudp_new(const struct rudp_config *cfg, uint64_t now_ns, struct rudp **ret);
-/* Frees the endpoint without calling any op. Afterwards the application may reuse all memory that
- * it had passed to rudp. For an orderly end call rudp_session_close on each session, then
- * rudp_poll, then this. */
+/* Frees the endpoint without calling any op. The application may then reuse all memory that it had
+ * passed to rudp. For an orderly end, first call rudp_session_close() on each session, then
+ * rudp_poll(). */
 struct rudp *rudp_free(struct rudp *r);
 
 /*
- * Client: starts a session with the worker that answers at any of `addrs`; the handshake brings the
- * worker's other addresses. It retries until the session is closed. hello (at most
- * RUDP_HELLO_BYTES_MAX bytes) is copied. Returns 0 with *ret set, -EINVAL, or -ENOSPC if
- * limits.sessions is reached.
+ * Client: starts a session with the worker that has any of the addresses `addrs`; the handshake
+ * reports the worker's other addresses. Retries until the session is closed. Copies hello (at most
+ * RUDP_HELLO_BYTES_MAX bytes). Returns 0 with *ret set, -EINVAL, or -ENOSPC if limits.sessions is
+ * reached.
  */
 int rudp_connect(struct rudp *r, const struct datagram_addr *addrs, unsigned n_addrs,
 		 const void *hello, size_t hello_len, void *session_user, uint64_t now_ns,
@@ -274,7 +276,7 @@ bool rudp_session_key(const struct rudp_session *s, bool in, struct rudp_session
 bool rudp_session_is_up(const struct rudp_session *s);
 /* Returns whether any path of the session is up. */
 bool rudp_session_answers(const struct rudp_session *s);
-/* Returns when the peer's last packet arrived. Before the first packet: when the session was
+/* Returns when the peer's last packet arrived or, before the first packet, when the session was
  * created. */
 uint64_t rudp_session_heard_ns(const struct rudp_session *s);
 /* Returns the peer's identity, and its epoch in *ret_epoch; 0 before the first handshake. */
@@ -284,11 +286,12 @@ unsigned rudp_session_paths(const struct rudp_session *s, struct rudp_path_info 
 unsigned rudp_session_index(const struct rudp_session *s);
 /* Returns the number of sessions, including those that are still connecting. */
 unsigned rudp_session_count(const struct rudp *r);
-/* Returns the size of the table of sessions, which all values of rudp_session_index() are below. */
+/* Returns the size of the table of sessions. All values of rudp_session_index() are less than
+ * this. */
 unsigned rudp_session_table(const struct rudp *r);
 /* Returns the session with that index, or NULL if there is none. */
 const struct rudp_session *rudp_session_at(const struct rudp *r, unsigned index);
-/* Returns when the session last became up or, while it is connecting, when that began. */
+/* Returns when the session last became up or, while it is connecting, when it began to connect. */
 uint64_t rudp_session_since_ns(const struct rudp_session *s);
 /* Client: counts the requests that were sent and not answered, and those that wait for a slot.
  * Server: both are 0, because the application knows its requests. */
@@ -299,10 +302,10 @@ void rudp_session_calls(const struct rudp_session *s, uint32_t *ret_in_flight,
 struct rudp_session *rudp_session_next(struct rudp *r, struct rudp_session *prev);
 
 /*
- * Sends len bytes at msg as one request. The caller keeps owning them, but must not change them
- * until `response` is called. The request queues while the session is connecting or all slots are
- * taken. Requests of more than 16 KiB wait for the server's grant and leave a quarter of the slots
- * to smaller requests. Returns 0; -EMSGSIZE if the request is too long; -EINVAL if len is 0 or the
+ * Sends len bytes at msg as one request. The caller still owns them, but must not change them until
+ * `response` is called. The request queues while the session is connecting or all slots are taken.
+ * Requests of more than 16 KiB wait for the server's grant and leave a quarter of the slots to
+ * smaller requests. Returns 0; -EMSGSIZE if the request is too long; -EINVAL if len is 0 or the
  * session is a server's; -ENOTCONN if the session is closed; or -ENOBUFS if calls_per_session
  * requests are queued already.
  */
@@ -314,8 +317,8 @@ void rudp_call_set_user(struct rudp_call *call, void *user);
 void *rudp_call_user(const struct rudp_call *call);
 struct rudp_session *rudp_call_session(const struct rudp_call *call);
 
-/* Whether a client acknowledges the responses that it gets. A server that is short of memory for
- * responses uses this to decide which clients may occupy that memory. */
+/* Whether a client acknowledges the responses that it gets. A server that lacks memory for
+ * responses decides by this which clients may occupy memory. */
 enum rudp_standing {
 	RUDP_STANDING_GOOD, /* the client acknowledged parts of responses within the last second */
 	RUDP_STANDING_NEW,  /* no part of a response was acknowledged within the last second,
@@ -333,14 +336,14 @@ enum rudp_standing rudp_session_standing(struct rudp_session *s);
  * can. */
 void rudp_responses_short(struct rudp *r);
 
-/* Requests up to this length need no grant. For them buf_get must reserve some memory that larger
- * requests cannot take; otherwise a client's large requests would starve its small ones. */
+/* Requests up to this length need no grant. buf_get must reserve memory for them that larger
+ * requests cannot use, because otherwise large requests of a client would block its small ones. */
 #define RUDP_SMALL_BYTES 16384U
 /*
  * Returns whether a peer may take another one of the application's buffers, for buf_get and for
  * response buffers. held: buffers that the peer holds; n: all buffers of this kind; n_free: free
  * ones. A peer may always have a first buffer. It may have more while it holds less than an eighth
- * of all buffers, and fewer than are free. So a peer that never returns buffers does not block
+ * of all buffers, and fewer than are free. So a peer that never frees its buffers does not block
  * others.
  */
 static inline bool rudp_incast_allows(unsigned held, unsigned n_free, unsigned n)
@@ -348,25 +351,25 @@ static inline bool rudp_incast_allows(unsigned held, unsigned n_free, unsigned n
 	return n_free > 0 && (held == 0 || (held < n_free && held < n / 8));
 }
 
-/* Processes one received datagram (UDP payload); its bytes are not used after the return. Returns
- * 0, or -EBADMSG if the datagram is foreign or damaged, which drops and counts it. */
+/* Processes one received datagram (the UDP payload), whose bytes are not used after the call.
+ * Returns 0, or -EBADMSG if the datagram is foreign or damaged: it is then dropped and counted. */
 int rudp_rx(struct rudp *r, unsigned port, const struct datagram_addr *src, const void *data,
 	    size_t len, uint64_t now_ns);
-/* Sets how long the datagrams of the following rudp_rx calls have waited in this host, if the port
- * knows. Congestion control does not count this time as network delay. UINT64_MAX (the default):
- * unknown, so they may have waited since the last rudp_poll. */
+/* Sets how long the datagrams of the following rudp_rx() calls have waited in this host, if the
+ * port knows that. Congestion control does not count this time as network delay. UINT64_MAX (the
+ * default): unknown; they may have waited since the last rudp_poll(). */
 void rudp_rx_waited(struct rudp *r, uint64_t ns);
-/* Sets whether acknowledgements leave at once; off by default. rests: the caller sleeps between
- * events, and its requests are too rare to carry the acknowledgement of the previous response. A
- * delayed acknowledgement would then need a timer that wakes the caller once more. */
+/* Sets whether acknowledgements are sent at once; by default they are not. rests: the caller sleeps
+ * between events, and sends requests too rarely to carry the acknowledgement of the previous
+ * response. A delayed acknowledgement would then need a timer, which wakes the caller once more. */
 void rudp_ack_at_once(struct rudp *r, bool rests);
 /* Call from within tx_flush: sets now_ns as the send time of the packets of large bursts (16 KiB
  * and more) that were passed to `port` since the last flush. In a flush of many bytes, the last
  * packets leave long after the time that rudp_poll got. With this call, that delay does not count
  * as part of the round trip. */
 void rudp_tx_stamp(struct rudp *r, unsigned port, uint64_t now_ns);
-/* Returns whether a large burst waits for the flush, so that it is worth reading the clock for
- * rudp_tx_stamp(). */
+/* Returns whether a large burst waits for the flush, so that the caller should read the clock and
+ * call rudp_tx_stamp(). */
 bool rudp_tx_wants_stamp(const struct rudp *r);
 /* Runs due timers and sends what may be sent. Returns true if it stopped early: tx returned
  * -EAGAIN, or a limit of packets or timers was reached. The caller must then pass received packets
@@ -374,12 +377,12 @@ bool rudp_tx_wants_stamp(const struct rudp *r);
 bool rudp_poll(struct rudp *r, uint64_t now_ns);
 /* Returns when to call rudp_poll next, even without packets; 0: at once; UINT64_MAX: no timer. */
 uint64_t rudp_deadline(const struct rudp *r);
-/* Call when the agent reports that the link under a port went down or came back. When it went down,
- * traffic leaves the port's paths at once, and the next rudp_poll retransmits the packets in flight
- * there on other paths. */
+/* Call when the agent reports that the link of a port went down or came back. When it went down,
+ * rudp sends nothing more on the port's paths, and the next rudp_poll() retransmits their packets
+ * in flight on other paths. */
 void rudp_port_set_up(struct rudp *r, unsigned port, bool up, uint64_t now_ns);
-/* Adds a port with another address of ours as the last port. Running sessions get paths on it as
- * soon as our clients learn the address. Returns 0, -EINVAL if the port is invalid, or -ENOSPC. */
+/* Adds a port with another address of this host as the last port. Running sessions get paths on it
+ * when their clients learn the address. Returns 0, -EINVAL if the port is invalid, or -ENOSPC. */
 int rudp_port_add(struct rudp *r, const struct rudp_port_info *info, uint64_t now_ns);
 /* Call when the switch behind a port changed, became known, or became unknown (label 0). Sessions
  * continue; peers receive the new label. */

@@ -41,9 +41,9 @@ static bool path_healthy(const struct rudp_path *p)
 	return p->state == PATH_UP && !p->timed_out && !p->suspect_stage;
 }
 
-/* Chooses the path for an acknowledgement of packets on p. Usually this is p itself, so that the
- * peer sees that both directions work. If p is suspect, another path is used. A PING is always
- * answered on its own path. */
+/* Chooses the path for an acknowledgement of packets that arrived on p. Usually that is p itself,
+ * because this shows the peer that both directions work. If p is suspect, another path is used. A
+ * PING is always answered on its own path. */
 static struct rudp_path *ack_route(struct rudp_session *s, struct rudp_path *p)
 {
 	if (path_healthy(p) || (p->acks.ping && !p->local_down))
@@ -97,8 +97,8 @@ static void acks_send(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	rudp_acks_sent(&p->acks);
 }
 
-/* Sends the state of our paths on every path that may work. That includes suspect paths: when the
- * link of another path goes down, a suspect path may be the only one left. */
+/* Sends the state of this side's paths on every path that may work, including suspect paths: when
+ * the link of another path goes down, a suspect path may be the only one left. */
 static void state_send(struct rudp_session *s, uint64_t now)
 {
 	s->state_due = false;
@@ -108,7 +108,7 @@ static void state_send(struct rudp_session *s, uint64_t now)
 }
 
 /* Returns whether an acknowledgement may wait, because the response that this server will soon send
- * can carry it. */
+ * can carry the acknowledgement. */
 static bool ack_may_wait(const struct rudp_session *s)
 {
 	return !s->r->rests || !s->is_client || s->n_active > 0;

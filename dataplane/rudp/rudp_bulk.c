@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Limits the bulk data that a server sends to one host in one poll while it also sends to other
- * hosts. So hosts take turns, however many sessions each of them has. While small messages go to
- * other hosts, the limit is lower, so that the caller soon reads packets again. A session that has
- * reached its host's limit continues in the next poll.
+ * hosts. So hosts take turns, however many sessions each of them has. While other hosts get small
+ * messages, the limit is lower, so that the caller soon reads packets again. A session that has
+ * reached the limit of its host continues in the next poll.
  */
 #include "dataplane/rudp/rudp_internal.h"
 #include <string.h>
 
-/* Maximum number of bytes of bulk data for one host in a poll. POLL_BYTES: while other hosts get
- * bulk data too; POLL_BYTES_BESIDE_SMALL: while other hosts get small messages. A burst that begins
- * below the limit is sent whole. */
+/* Maximum number of bytes of bulk data for one host in a poll. POLL_BYTES applies while other hosts
+ * get bulk data too, POLL_BYTES_BESIDE_SMALL while other hosts get small messages. A burst that
+ * begins below the limit is sent completely. */
 #define POLL_BYTES (128U << 10)
 #define POLL_BYTES_BESIDE_SMALL (48U << 10)
 /* A host to which something was sent within this time may send its next request at any moment. */
@@ -31,8 +31,8 @@ static struct bulk_host *entry_of(struct rudp *r, uint64_t host)
 {
 	uint64_t mixed = (host ^ r->key[0]) * 0x9e3779b97f4a7c15ULL;
 
-	/* Take the highest bits of the product as index, because only they depend on all bits of
-	 * the address. */
+	/* Use the highest bits of the product as the index, because only these depend on all bits
+	 * of the address. */
 	return &r->bulk_hosts[mixed >> 56];
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests and responses: slots, generations, and how chunks are stored. rudp_grant.c decides the
- * order of big requests.
+ * Requests and responses: slots, generations, and the storage of received chunks. rudp_grant.c
+ * decides the order of big requests.
  */
 #include "dataplane/rudp/rudp_internal.h"
 
 /* A client counts as stuck if, within limits.answer_ns, it leaves a response unacknowledged and
  * acknowledges fewer bytes of responses than this. In the default time, a link of 100 Mb/s carries
- * this much for each of about sixty clients. */
+ * this many bytes for each of about sixty clients. */
 #define ANSWERS_BYTES_MIN (2U << 20)
 
 static uint32_t ring_size(unsigned n)
@@ -145,8 +145,8 @@ static void free_return(struct rudp_session *s, struct slot *slot)
 	slot->free_bytes = 0;
 }
 
-/* Starts to send a request. A big request is announced first. by_chunks: sends the first chunks as
- * the announcement, if the server allows bytes without a grant. */
+/* Starts to send a request. A big request is announced first. by_chunks: its first chunks are sent
+ * as the announcement, if the server allows bytes without a grant. */
 static void call_start(struct rudp_session *s, struct slot *slot, const void *msg, uint32_t len,
 		       bool by_chunks)
 {
@@ -232,8 +232,8 @@ void rudp_call_granted(struct rudp_session *s, const struct wire_grant *g)
 	m = &slot->tx;
 	free_return(s, slot);
 	rudp_session_touch(s);
-	if (g->again) { /* Send the request again as a new generation. Acknowledgements of the
-			   old chunks then no longer count. */
+	if (g->again) { /* send the request again as a new generation, so that acknowledgements of
+			   the old chunks do not count */
 		rudp_tx_drop(m);
 		call_start(s, slot, m->data, m->len, false);
 		return;
@@ -278,7 +278,7 @@ static void call_put(struct rudp_session *s, struct rudp_call *call)
 	s->free_calls = call;
 }
 
-/* Call when the memory of a request was released: its bytes no longer count as held. */
+/* Call when the memory of a request was released: its bytes no longer count for the peer. */
 static void held_release(struct rudp_session *s, struct rudp_call *call)
 {
 	s->grants.held_bytes -= call->held_bytes;
@@ -308,7 +308,7 @@ static void slot_sent(struct rudp_session *s, struct slot *slot)
 	s->r->ops->sent(s->r->user, s, token);
 }
 
-/* Ends the previous use of the slot, because a newer generation has begun. */
+/* Ends the previous use of the slot, because a newer generation has begun in it. */
 static void slot_retire(struct rudp_session *s, struct slot *slot)
 {
 	switch (slot->state) {
@@ -340,7 +340,7 @@ void rudp_respond(struct rudp_call *call, const void *msg, size_t len, void *tok
 
 	held_release(s, call);
 	rudp_session_touch(s);
-	if (!slot) { /* the client cancelled the call; the next poll calls `sent` */
+	if (!slot) { /* the client has cancelled the call, so the next poll calls `sent` */
 		call->in_use = false;
 		call->token = token;
 		call->next = s->abandoned_calls;
@@ -383,8 +383,8 @@ static void abandoned_release(struct rudp_session *s)
 	s->r->ops->sent(s->r->user, s, token);
 }
 
-/* Sets the time at which new responses began. The application may answer long after rudp last
- * learned the time, so a response counts as begun at the poll that first sends it. */
+/* Sets when new responses began. The application may answer long after the last time that rudp was
+ * given, so a response begins at the first poll after it. */
 static void answers_stamp(struct rudp_session *s, uint64_t now)
 {
 	for (struct list *l = s->answers.prev; l != &s->answers; l = l->prev) {
@@ -408,7 +408,7 @@ uint64_t rudp_call_deadline(const struct rudp_session *s)
 }
 
 /* Counts acknowledged bytes, not the age of a response: if many clients share a slow link, a
- * response may complete late, although each client acknowledges what arrives. */
+ * response may take long although its client acknowledges all that arrives. */
 bool rudp_call_stuck(struct rudp_session *s, uint64_t now)
 {
 	if (now < rudp_call_deadline(s))
@@ -458,9 +458,9 @@ static void rx_describe(struct rx_msg *m, const struct wire_data *d)
 }
 
 /*
- * The next packet probably carries the next chunk. Prefetch the memory of that chunk: it is loaded
- * while the tag of the packet is verified, which accesses no other memory. Without tags the
- * prefetch gains nothing.
+ * The next packet probably has the next chunk. Prefetch the chunk's memory: it is loaded while the
+ * packet's tag is verified, which accesses no other memory. Without tags, prefetching gains
+ * nothing.
  */
 /* A packet with a smaller payload (in bytes) is probably the last one of its message for now. */
 #define PREFETCH_MIN 512U
@@ -477,7 +477,7 @@ static unsigned chunks_note(struct rx_msg *m, const struct wire_data *d)
 {
 	unsigned fresh = 0;
 
-	if (m->n_chunks == 1) /* the message is complete, so `got` is never read */
+	if (m->n_chunks == 1) /* the message is complete, so nothing reads `got` */
 		return 1;
 	for (unsigned i = d->chunk_index; i < d->chunk_index + d->n_carried; i++) {
 		uint64_t bit = 1ULL << (i & 63);
@@ -488,7 +488,7 @@ static unsigned chunks_note(struct rx_msg *m, const struct wire_data *d)
 	return fresh;
 }
 
-/* Returns 1 if the message is now complete, 0 if it is not, or -ENOBUFS or -EBADMSG. */
+/* Stores chunks. Returns 1 if the message is complete now, else 0, or -ENOBUFS or -EBADMSG. */
 static int chunk_store(struct rudp_session *s, struct slot *slot, const struct wire_data *d)
 {
 	const size_t offset = (size_t)d->chunk_index * d->chunk_bytes;
@@ -505,7 +505,7 @@ static int chunk_store(struct rudp_session *s, struct slot *slot, const struct w
 	fresh = chunks_note(m, d);
 	if (fresh == 0)
 		return 0;
-	if (d->payload_len) /* chunks already received are overwritten with the same bytes */
+	if (d->payload_len) /* chunks that were received before are overwritten with equal bytes */
 		memcpy(m->buf + offset, d->payload, d->payload_len);
 	if (s->secure && d->payload_len >= PREFETCH_MIN)
 		prefetch_next(m->buf + offset + d->payload_len,
@@ -523,7 +523,7 @@ static int response_rx(struct rudp_session *s, struct slot *slot, const struct w
 	rudp_call_set_free(s, d->credit);
 	if (slot->state != SLOT_CALLING || d->gen != slot->gen)
 		return 0;
-	rudp_tx_drop(&slot->tx); /* a response acknowledges its request */
+	rudp_tx_drop(&slot->tx); /* a response also acknowledges its request */
 	res = chunk_store(s, slot, d);
 	if (res <= 0)
 		return res;
@@ -605,7 +605,7 @@ static int request_begin(struct rudp_session *s, struct slot *slot, const struct
 	return 0;
 }
 
-/* If a granted request is announced again, the grant was lost: sends the grant again. */
+/* If a granted request is announced again, the grant was lost, so sends it again. */
 static int announce_rx(struct rudp_session *s, struct slot *slot)
 {
 	if (slot->state == SLOT_RECEIVING && slot->in.granted)
@@ -730,8 +730,8 @@ bool rudp_call_lost(struct rudp_session *s, uint16_t index, uint32_t gen, uint16
 		w->lost |= bit;
 		m->n_lost++;
 	}
-	if (!m->granted) { /* the server may have dropped the chunk because it had no memory:
-			      announce the request before sending it again */
+	if (!m->granted) { /* the server may have dropped the chunk for lack of memory: announce the
+			      request before sending the chunk again */
 		free_return(s, slot);
 		m->allowed_chunks = 0;
 		m->announce = true;
@@ -756,7 +756,7 @@ static void client_end_calls(struct rudp_session *s, int status)
 		if (calling)
 			s->r->ops->response(s->r->user, s, slot->cookie, status, NULL, 0);
 	}
-	/* End the requests that wait in both rings, but not the requests that the callbacks add. */
+	/* End the requests that wait in both rings, except those that the callbacks add. */
 	for (unsigned k = 0; k < 2; k++)
 		while ((int32_t)(ends[k] - rings[k]->head) > 0 && ring_count(rings[k]))
 			s->r->ops->response(s->r->user, s,

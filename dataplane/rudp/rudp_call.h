@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Requests and responses of a session: messages in both directions, slots with their generations,
- * and the requests that the application is executing. rudp_call.c owns slots and calls. rudp_tx.c
- * picks the chunks to send from slot.tx, and rudp_grant*.c maintain slot.in.
+ * and the requests that the application is executing. rudp_call.c changes slots and calls.
+ * rudp_tx.c selects chunks of slot.tx to send, and rudp_grant*.c change slot.in.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_CALL_H
 #define PLENUM_DATAPLANE_RUDP_CALL_H
@@ -28,20 +28,20 @@ struct tx_msg {
 	const uint8_t *data;
 	uint32_t len;
 	uint16_t chunk_bytes, n_chunks;
-	uint16_t next_chunk;	 /* first chunk not sent yet */
-	uint16_t allowed_chunks; /* number of chunks that may be sent: all, unless a grant is still
-				    missing */
+	uint16_t next_chunk;	 /* first chunk that was not sent yet */
+	uint16_t allowed_chunks; /* number of chunks that may be sent: all of them, unless the
+				    message needs a grant */
 	uint16_t n_lost, n_acked;
 	uint8_t queue;	/* enum tx_queue */
 	bool active;	/* the message is being sent: acknowledgements of its chunks are recorded */
 	bool granted;	/* the peer has memory for the whole message, or the message needs no
 			   grant */
-	bool announce;	/* the message's announcement must be sent */
-	uint8_t turn;	/* number of a big message, which selects the message's source port */
-	uint8_t prefer; /* for a response: the path on which the request arrived, preferred
+	bool announce;	/* the announcement of the message must be sent */
+	uint8_t turn;	/* running number of a big message, by which its source port is chosen */
+	uint8_t prefer; /* for a response: the path on which the request arrived, which is preferred
 			   among equal paths */
-	struct chunk_word { /* bits of 64 chunks; acked and lost are side by side, because most
-			       messages need only one chunk_word */
+	struct chunk_word { /* a bit for each of 64 chunks; acked and lost are side by side, because
+			       most messages need only one chunk_word */
 		uint64_t acked, lost;
 	} chunks[RUDP_CHUNK_WORDS];
 };
@@ -52,29 +52,29 @@ struct rx_msg {
 	uint32_t len;
 	uint16_t chunk_bytes, n_chunks, n_got;
 	bool active;
-	uint64_t got[RUDP_CHUNK_WORDS]; /* bit per chunk that arrived, if the message has several
-					   chunks */
+	uint64_t got[RUDP_CHUNK_WORDS]; /* a bit for each chunk that arrived, if the message has
+					   several chunks */
 };
 
 enum slot_state {
 	SLOT_IDLE,
 	SLOT_CALLING,	 /* client: request sent, response awaited */
-	SLOT_ANNOUNCED,	 /* server: the request was announced, but there is no memory for it yet */
+	SLOT_ANNOUNCED,	 /* server: the request was announced, but has no memory yet */
 	SLOT_RECEIVING,	 /* server: a part of the request has arrived and is stored */
-	SLOT_DISCARDED,	 /* server: the partial request stalled and was dropped; the client must
-			    resend it */
+	SLOT_DISCARDED,	 /* server: the request stalled, and what had arrived was dropped; the
+			    client must send it again */
 	SLOT_EXECUTING,	 /* server: the application executes the request */
 	SLOT_RESPONDING, /* server: the response is not fully acknowledged */
 };
 
-/* The members are in the order of their use. So a message of one packet touches only the first
+/* The members are in the order of their use, so that a message of one packet only touches the first
  * cache lines of slot and tx. This matters when many messages are in flight. */
 struct slot {
 	_Alignas(RUDP_LINE_BYTES) uint32_t gen; /* generation of the current use */
 	uint32_t free_bytes; /* client: how many bytes of the request may be sent without a grant */
 	uint16_t index;
 	uint8_t state;
-	bool big;		/* client: counted in n_active_big */
+	bool big;		/* client: the request is counted in n_active_big */
 	uint64_t cookie;	/* client: value that was passed to rudp_call_send() as cookie */
 	struct rudp_call *call; /* server: the call, in SLOT_EXECUTING */
 	void *token;		/* server: the response's token, in SLOT_RESPONDING */
@@ -91,7 +91,7 @@ struct rudp_call {
 	struct rudp_session *s;
 	/* NULL: the client has cancelled the request, so its response will not be sent */
 	struct slot *slot;
-	uint32_t held_bytes; /* how many bytes of the peer's rx_bytes_per_session the request
+	uint32_t held_bytes; /* number of bytes of the peer's rx_bytes_per_session that the request
 				occupies */
 	bool in_use;
 	void *user;
@@ -110,7 +110,7 @@ struct wait_ring {
 };
 
 size_t rudp_call_bytes(const struct rudp *r, bool is_client);
-/* memory: rudp_call_bytes bytes, all zero. */
+/* memory: rudp_call_bytes() bytes, all zero. */
 void rudp_call_init(struct rudp_session *s, uint8_t *memory);
 void rudp_call_reset(struct rudp_session *s, unsigned n_slots, uint32_t free_bytes);
 void rudp_call_activate(struct rudp_session *s);
@@ -125,7 +125,7 @@ void rudp_call_poll(struct rudp_session *s, uint64_t now);
 /* Server: returns when the oldest unacknowledged response reaches its time limit. */
 uint64_t rudp_call_deadline(const struct rudp_session *s);
 /* Returns whether the client is stuck, because it acknowledges too few bytes of its responses. A
- * client on a slow, shared link acknowledges enough bytes. */
+ * client on a slow, shared link still acknowledges enough bytes. */
 bool rudp_call_stuck(struct rudp_session *s, uint64_t now);
 /* Client: a grant arrived. Sends the rest of the request, or, if the grant asks for it, all of it
  * again as a new generation. */

@@ -69,8 +69,8 @@ int rudp_token_make(const struct rudp *r, unsigned key, uint64_t number,
 	return res;
 }
 
-/* Returns the number that the application uses for the path: its position in the list that
- * rudp_session_paths() returns. */
+/* Returns the number by which the application knows the path: its position in the list of
+ * rudp_session_paths(). */
 static unsigned path_ordinal(const struct rudp_session *s, unsigned index)
 {
 	unsigned n = 0;
@@ -102,7 +102,7 @@ int rudp_session_seal(struct rudp_session *s, const struct rudp_path *p, const s
 		return -EAGAIN;
 	}
 	/* If each packet of a burst is sealed in one piece, the packets follow one another in
-	 * memory, and the port need not gather them. */
+	 * memory, so that the port need not gather pieces. */
 	res = rudp_secure_seal(s->secure, counter, number, pkt, r->seal_buf + r->seal_used,
 			       &sealed);
 	res = res ? res : rudp_transmit(r, p->port, &p->remote, &sealed);

@@ -2,16 +2,16 @@
 /*
  * Decides whose big request may be sent next. Clients announce requests of more than 16 KiB. The
  * server grants them one by one: only when it has reserved memory for the request, and only as fast
- * as its link delivers the requests granted before, as Homa does (Montazeri and others, SIGCOMM
+ * as its link delivers the granted requests. Homa does the same (Montazeri and others, SIGCOMM
  * 2018). Short requests come first, and clients take turns; but every fourth grant is for the
  * request that has waited longest. rudp_grant_run.c issues the grants and takes memory back from
  * requests that stall.
  */
 #include "dataplane/rudp/rudp_internal.h"
 
-/* Scale of the limit of granted bytes, in units of 1/256. The full limit may be more than the queue
- * on the path can hold. So if packets of many peers are lost, the limit is scaled down, to a little
- * less than one window at the lowest. */
+/* Scale of the limit of granted bytes, in units of 1/256. Granted bytes up to the full limit may
+ * not fit into the queue of a switch on the path. So if packets of many peers are lost, the limit
+ * is scaled down, to a little less than one window at the lowest. */
 #define GRANTED_SCALE_MIN 112U
 #define GRANTED_CUT 16U
 #define GRANTED_GROW 1U
@@ -19,14 +19,15 @@
 #define GRANTED_PACKETS 64U
 #define GRANTED_LOSS_SHARE 256U /* losses count as too many if one packet in this many is lost */
 #define MARKS 16U		/* progress is recorded for each sixteenth of the message */
-/* Limits for the bytes of big requests that may be in flight without a grant. FREE_PEER_BYTES: the
- * limit of one peer. FREE_BYTES: the limit of all peers with a big request announced or arriving,
- * and of one peer more, together. */
+/* Limits for the bytes of big requests that may be in flight without a grant. FREE_PEER_BYTES:
+ * limit of one peer. FREE_BYTES: limit of all peers together that have announced a big request or
+ * are sending one, and of one more. */
 #define FREE_BYTES (1U << 20)
 #define FREE_PEER_BYTES (256U << 10)
-/* Bytes in flight without a grant for a peer while no other peer sends: one whole request. */
+/* Number of bytes that a peer may have in flight without a grant while no other peer sends: one
+ * whole request. */
 #define FREE_ALONE_BYTES RUDP_MSG_BYTES_MAX
-#define FREE_BYTES_IDLE (4U << 20) /* the same limit for all live sessions together */
+#define FREE_BYTES_IDLE (4U << 20) /* The same limit for all live sessions together. */
 
 void rudp_grant_init(struct rudp *r)
 {
@@ -153,8 +154,8 @@ void rudp_grant_progress(struct rudp_session *s, struct slot *slot, uint32_t byt
 		in->progress_ns = r->now;
 	}
 	if (!in->granted)
-		return; /* the request still waits for its grant, so its session keeps its
-			   position in the queue */
+		return; /* the request still waits for its grant, and its session keeps its position
+			   in the queue */
 	if (slot->rx.len > RUDP_SMALL_BYTES) {
 		rudp_granted_remove(r, slot);
 		granted_add(r, slot);

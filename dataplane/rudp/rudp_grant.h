@@ -13,7 +13,7 @@
 
 struct slot;
 
-/* Server: the part of a slot that belongs to rudp_grant*.c while its request arrives. */
+/* Server: the part of a slot that rudp_grant*.c use while the slot's request arrives. */
 struct incoming {
 	struct list node;	/* node in one of these lists: grant_peer.announced, grants.fresh,
 				   grants.stale */
@@ -22,14 +22,14 @@ struct incoming {
 	bool counted;		/* granted_bytes is included in grants.granted_bytes */
 	uint8_t stall_shift;	/* how often the stall timeout was doubled for this request */
 	uint32_t granted_bytes;
-	uint16_t progress_chunks; /* number of chunks that had been received at progress_ns */
+	uint16_t progress_chunks; /* number of chunks that had arrived at progress_ns */
 	uint64_t announced_ns, last_chunk_ns, progress_ns;
 };
 
 /* Number of size classes of requests that wait for a grant: up to 32 KiB, up to 64 KiB and so on;
  * the last class has no upper limit. */
 #define GRANT_CLASSES 7
-/* Interval at which stalled requests are searched for */
+/* Interval of the search for stalled requests. */
 #define GRANT_CHECK_NS (50 * NSEC_PER_MSEC)
 struct grant_peer {
 	struct list announced[GRANT_CLASSES]; /* slots of announced requests, in order of arrival */
@@ -40,18 +40,19 @@ struct grant_peer {
 						 more than 16 KiB occupy */
 	uint32_t n_incoming; /* number of the peer's requests that are announced or partly
 				received */
-	uint8_t stall_shift; /* how often the stall timeout is doubled for the next request; grows
-				with each stall */
+	uint8_t stall_shift; /* how often the stall timeout is doubled for the next request;
+				incremented with each stall */
 };
 struct grants {				   /* one per endpoint */
 	struct list queues[GRANT_CLASSES]; /* sessions that wait for a grant */
-	struct list fresh, stale; /* partial requests, ordered by the time of their latest chunk */
-	uint64_t granted_bytes;	  /* bytes that were granted and have not arrived, except for stale
-				     requests */
+	struct list fresh, stale; /* partly received requests, ordered by the time of their latest
+				     chunk */
+	uint64_t granted_bytes;	  /* bytes that were granted and have not arrived, not counting
+				     stale requests */
 	unsigned granted_scale; /* scale of the limit for granted_bytes, in units of 1/GRANTED_SCALE
 				 */
-	unsigned n_granted, n_peers; /* n_peers: peers with a request that is announced or partly
-					received */
+	unsigned n_granted, n_peers; /* n_peers: number of peers with a request that is announced or
+					partly received */
 	unsigned turn;
 	bool short_of_memory;			      /* the last call of buf_get returned NULL */
 	uint64_t window_ns, window_bytes, rate_bytes; /* rate_bytes: bytes received per WINDOW_NS */
@@ -73,17 +74,17 @@ void rudp_grant_begin(struct rudp_session *s, struct slot *slot);
 void rudp_grant_progress(struct rudp_session *s, struct slot *slot, uint32_t bytes);
 /* Call when the request is complete, or was dropped. */
 void rudp_grant_end(struct rudp_session *s, struct slot *slot);
-/* Queues a message to the peer about `slot`: the grant, or the order to resend the request. */
+/* Queues a message to the peer about `slot`: a grant, or the demand to send the request again. */
 void rudp_grant_queue(struct rudp_session *s, struct slot *slot);
-/* Queues grants again after a packet with grants was lost. */
+/* Queues grants again, because a packet with grants was lost. */
 void rudp_grant_lost(struct rudp_session *s);
-/* Grants the announced request, for which there must be memory. */
+/* Grants the announced request. There must be memory for it. */
 void rudp_grant_give(struct rudp_session *s, struct slot *slot);
 
-/* Limits of the bytes that were granted and have not arrived. The limit is twice the bytes received
- * in one window, but at least the minimum and at most the maximum. So one sender alone can keep the
- * link busy. The limit is at least two requests, so that the link stays busy if one of two senders
- * is late. */
+/* Limits of the bytes that were granted and have not arrived. The current limit is twice the bytes
+ * received in one window, so that a single sender can keep the link busy, but at least the minimum
+ * and at most the maximum. It is at least two requests, so that the link stays busy if one of two
+ * senders is late. */
 #define GRANTED_BYTES_MIN (1U << 20)
 #define GRANTED_BYTES_MAX (16U << 20)
 #define GRANTED_REQUESTS_MIN 2U
@@ -101,7 +102,7 @@ static inline bool rudp_granted_is_full(const struct grants *g)
 /* Issues grants and drops stalled partial requests. In rudp_grant_run.c. */
 void rudp_grant_run(struct rudp *r, uint64_t now);
 uint64_t rudp_grant_deadline(const struct rudp *r);
-/* Adjusts the limit of granted bytes to the packets lost on one of our ports within about a
+/* Adjusts the limit of granted bytes to the packets that were lost on one port within about a
  * millisecond. */
 void rudp_grant_losses(struct rudp *r, uint64_t lost, uint64_t packets);
 /* Returns how many bytes of a request this peer may send before a grant. */

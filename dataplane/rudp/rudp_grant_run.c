@@ -4,13 +4,13 @@
 
 #define WINDOW_NS NSEC_PER_MSEC
 /* If no chunk of a granted request arrives for this long, the request is stale: its bytes no longer
- * count against the limit, so that it does not hold up other senders. */
+ * count for the limit, so that it does not delay other senders. */
 #define STALE_NS (2 * NSEC_PER_MSEC)
-/* While memory is short, grants are tried again after this time, because memory may be freed
- * without a notification. */
+/* While memory is short, grants are tried again at this interval, because rudp is not informed when
+ * memory is freed. */
 #define RETRY_NS (500 * NSEC_PER_USEC)
 #define STALL_SHIFT_MAX 6U
-#define TRIES 8U /* maximum number of sessions of a class that one run tries */
+#define TRIES 8U /* maximum number of sessions that one run tries in each class */
 #define OLDEST_TURN 4U
 
 /* Grants the first request of a class for which there is memory. Each session that was tried moves

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Computes the incast share, which limits the small messages that each of many senders may have in
- * flight to one of our ports. Big requests wait for grants. Small ones do not, so many senders can
- * fill a shallow queue before any of them measures a delay. Only the receiver sees all senders: it
- * counts missing packet numbers, derives how much all senders together may have in flight, and
- * sends each an equal share. The share is independent of each sender's congestion window.
+ * flight to one port of this endpoint. Big requests wait for grants. Small messages do not, so many
+ * senders can fill a shallow queue of a switch before any of them measures a delay. Only the
+ * receiver knows all senders: it counts missing packet numbers, derives how much all senders
+ * together may have in flight, and sends each sender an equal share. The share is independent of
+ * each sender's congestion window.
  */
 #include "dataplane/rudp/rudp_internal.h"
 
@@ -17,17 +18,17 @@
  * to start a limit. */
 #define LOSS_SHARE 256U
 #define LOSS_UNIT 1024U
-/* The first limit is the number of bytes received in a window, divided by this number: as much as
- * the link carries in 125 us. */
+/* The first limit is the number of bytes received in a window, divided by this number: the bytes
+ * that the link carries in 125 us. */
 #define FIRST_SHARE 8U
 #define LEAST_BYTES (16U << 10)
-#define FEW_WINDOWS 16U /* consecutive windows with few senders end the limit */
-/* Maximum number of packets that one received packet makes count as missing. So a sender cannot
- * simulate many losses by a jump in its packet numbers. */
+#define FEW_WINDOWS 16U /* the limit ends after this many consecutive windows with few senders */
+/* Maximum number of packets that one received packet can make count as missing, so that a sender
+ * cannot simulate many losses by a jump in its packet numbers. */
 #define AHEAD_MOST 32U
 #define GROW(bytes) ((bytes) / 64)
 #define CUT(bytes) ((bytes) / 8)
-/* The limit ends if this many cuts in a row do not halve the losses: their cause is then not a full
+/* The limit ends if this many cuts in a row do not halve the losses: then their cause is not a full
  * queue but, for example, a bad cable. */
 #define FUTILE_CUTS_MAX 8U
 #define PAUSE_NS (5 * NSEC_PER_SEC)
@@ -35,7 +36,7 @@
 /* Interval at which a share is repeated, because a SHARE may be lost. */
 #define AGAIN_NS (10 * NSEC_PER_MSEC)
 #define VALID_NS (100 * NSEC_PER_MSEC) /* how long a share is valid from its arrival */
-/* Smallest share that is accepted, whatever the peer sends. */
+/* Minimum share, even if the peer sends a smaller one. */
 #define SHARE_LEAST(mtu) ((mtu) / 32U)
 
 static void share_end(struct rudp_incast *in)
@@ -56,14 +57,14 @@ static void limit_cut(struct rudp_incast *in, uint64_t lost, uint64_t now)
 {
 	in->limit_bytes = MAX_OF(in->limit_bytes - CUT(in->limit_bytes), LEAST_BYTES);
 	if (lost * LOSS_UNIT * 2 < (uint64_t)in->first_loss * in->expected)
-		in->futile_cuts = 0; /* the losses have halved, so the cuts work */
+		in->futile_cuts = 0; /* the losses have halved, so the cuts are effective */
 	else if (++in->futile_cuts == FUTILE_CUTS_MAX) {
 		in->paused_ns = now + PAUSE_NS;
 		share_end(in);
 	}
 }
 
-/* Adjusts the limit according to the packets of all senders in the last window. */
+/* Adjusts the limit to the losses of all senders in the last window. */
 static void limit_update(struct rudp_incast *in, uint64_t lost, uint64_t now)
 {
 	if (in->n_senders < SENDERS_LEAST || in->packets < PACKETS_LEAST) {

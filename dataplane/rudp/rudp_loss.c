@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Applies acknowledgements and losses to messages, round trips and the congestion window; rudp_sent
- * keeps the packet records.
+ * Applies acknowledgements and losses to messages, round trips and the congestion window.
+ * rudp_sent.c has the packet records.
  */
 #include "dataplane/rudp/rudp_internal.h"
 
@@ -10,9 +10,9 @@
 void rudp_path_rtt(struct rudp_path *p, uint64_t rtt, uint64_t host, uint64_t now)
 {
 	rudp_rtt_add(&p->rtt, rtt, now);
-	/* If the port has no timestamps, it is unknown how long a packet waited while we slept, so
-	 * a part of the network's delay may count as our host's. Therefore a sample is at least the
-	 * minimum round trip. */
+	/* If the port has no timestamps, it is unknown how long a packet waited while this process
+	 * slept. A part of the network's delay may then count as this host's delay, so use at least
+	 * the minimum round trip. */
 	rudp_rtt_net_add(&p->rtt, MAX_OF(rtt > host ? rtt - host : 0, p->rtt.base));
 	rudp_latency_add(&p->latency, rtt, host, now);
 	p->cc.noise_ns = p->rtt.rttvar;
@@ -20,8 +20,7 @@ void rudp_path_rtt(struct rudp_path *p, uint64_t rtt, uint64_t host, uint64_t no
 	rudp_cc_delay(&p->cc, rtt > host ? rtt - host : 0, MIN_OF(host, rtt));
 }
 
-/* Ends the pause that a failover caused, when the first packet that was sent after it has
- * arrived. */
+/* Ends the pause of a failover when the first packet that was sent after it has arrived. */
 static void pause_end(struct rudp_session *s, const struct pkt_rec *rec, uint64_t now)
 {
 	for (unsigned i = 0; i < s->n_paths; i++) {
@@ -36,15 +35,15 @@ static void pause_end(struct rudp_session *s, const struct pkt_rec *rec, uint64_
 	}
 }
 
-struct ack_sum { /* summary of one acknowledgement */
+struct ack_sum { /* the effect of one acknowledgement */
 	unsigned packets;
 	uint32_t bytes;
-	uint64_t had; /* largest packet number that earlier acknowledgements covered */
+	uint64_t had; /* highest packet number that earlier acknowledgements covered */
 	bool any;
-	bool gap; /* gap: the acknowledgement covers a reordered packet; gap_sent_ns: when the first
-		     such packet was sent */
+	bool gap; /* gap: the acknowledgement covers a packet that arrived out of order;
+		     gap_sent_ns: when the first such packet was sent */
 	uint64_t gap_sent_ns;
-	bool newest; /* newest: the acknowledgement covers a larger packet number than all earlier
+	bool newest; /* newest: the acknowledgement covers a higher packet number than all earlier
 			ones; newest_sent_ns: when that packet was sent */
 	uint64_t newest_sent_ns;
 	uint8_t newest_source;
@@ -63,7 +62,7 @@ static void packet_acked(struct rudp_session *s, struct rudp_path *p, uint64_t p
 	struct pkt_rec *rec = rudp_sent_at(&p->sent, pn);
 
 	if (rec->pn != (uint32_t)pn)
-		return; /* a later packet uses the record now */
+		return; /* the record belongs to a later packet now */
 	sum->any = true;
 	sum->first |= rec->source == 0;
 	if (rudp_sent_in_flight(rec)) {
@@ -95,7 +94,7 @@ static void packet_acked(struct rudp_session *s, struct rudp_path *p, uint64_t p
 		return;
 	rudp_gso_acked(&p->gso, pn, rec->bytes, (uint64_t)rec->gen << 16 | rec->slot);
 	if (PLENUM_UNLIKELY(rec->source)) /* packets from another source port may take another
-					     route, so they prove nothing about the path MTU */
+					     route, so they say nothing about the path MTU */
 		rudp_src_ports_acked(&p->src_ports, rec->source);
 	else
 		rudp_mtu_packet_acked(&p->mtu, pn, rudp_path_packet(s, p, rec->bytes));
@@ -137,8 +136,7 @@ static void ack_sum_use(struct rudp_session *s, struct rudp_path *p, const struc
 	if (PLENUM_UNLIKELY(sum->gap && via == p)) {
 		uint64_t soonest = sum->gap_sent_ns + p->rtt.latest + rudp_waited(s->r, now);
 
-		if (now > soonest) /* the packet was later than the delay of our own host
-				      explains */
+		if (now > soonest) /* the packet was later than the delay of this host explains */
 			rudp_sent_reordered(&p->sent, now - soonest, now);
 	}
 	/* If the acknowledgement came on another path, its round trip includes the delay of that
@@ -151,8 +149,8 @@ static void ack_sum_use(struct rudp_session *s, struct rudp_path *p, const struc
 		rtt = rtt > delay + NSEC_PER_USEC ? rtt - delay : NSEC_PER_USEC;
 		if (sum->newest_message)
 			p->rtt_at_ns = now;
-		/* Packets from another source port may take a longer route, so their longer round
-		 * trip does not show a queue. */
+		/* Ignore packets from other source ports here: they may take a longer route, so a
+		 * longer round trip does not mean that there is a queue. */
 		if (PLENUM_UNLIKELY(sum->newest_source))
 			rudp_rtt_add(&p->rtt, rtt, now);
 		else
@@ -188,8 +186,8 @@ int rudp_loss_ack(struct rudp_session *s, const struct wire_ack *a, const struct
 			break;
 		fresh = rudp_sent_fresh(&p->sent, word, a->words[i]);
 		while (fresh) {
-			/* Start with the highest packet number, because the acknowledgement's
-			 * timestamp belongs to it. */
+			/* Start with the highest packet number, to which the timestamp of the
+			 * acknowledgement belongs. */
 			unsigned bit = 63U - (unsigned)__builtin_clzll(fresh);
 
 			fresh &= ~(1ULL << bit);
@@ -206,9 +204,9 @@ int rudp_loss_ack(struct rudp_session *s, const struct wire_ack *a, const struct
 	return 0;
 }
 
-/* Returns the number of probes of one size that must be lost before the size counts as too large.
- * The path's loss share counts as 0 while it is unknown, because the packets lost so far may have
- * been too large for the path. */
+/* Returns how many probes of one size must be lost before the size counts as too large. While the
+ * path's loss share is unknown, it counts as 0, because the packets lost so far may have been too
+ * large for the path. */
 static unsigned mtu_tries(const struct rudp_path *p)
 {
 	uint32_t ppm = rudp_loss_share(&p->quality.out);
@@ -238,10 +236,9 @@ void rudp_loss_detect(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 		lost++;
 		if (PLENUM_LIKELY(!copied))
 			(void)rudp_loss_packet(s, rec);
-		if (PLENUM_UNLIKELY(rec->source)) { /* A lost packet may be the fault of its
-						       source port. If the path loses packets,
-						       packets from source port 0 show that
-						       too. */
+		if (PLENUM_UNLIKELY(rec->source)) { /* this loss may be the fault of the source
+						       port; if the path itself loses packets,
+						       packets from source port 0 show that */
 			rudp_src_ports_packet_lost(&p->src_ports, rec->source, now);
 			continue;
 		}

@@ -16,17 +16,17 @@ int rudp_loss_ack(struct rudp_session *s, const struct wire_ack *a, const struct
 void rudp_loss_detect(struct rudp_session *s, struct rudp_path *p, uint64_t now);
 /* rudp_loss_move.c */
 
-/* Marks the chunks in the packet for retransmission. Returns true if any of them is still
- * needed. */
+/* Marks the chunks of the packet for retransmission. Returns true if any of them is still
+ * necessary. */
 bool rudp_loss_packet(struct rudp_session *s, const struct pkt_rec *rec);
-/* Takes all packets in flight off the path: their chunks are retransmitted on other paths. */
+/* Moves all packets in flight to other paths: queues their chunks for retransmission there. */
 void rudp_loss_move_all(struct rudp_session *s, struct rudp_path *p);
-/* Retransmits on other paths the announcements, and the chunks of small messages, that are in
- * flight on the path. oldest: only chunks of the oldest message. The packets stay in flight on this
- * path too. Returns false if there were none. */
+/* Queues the announcements, and the chunks of small messages, that are in flight on the path, for
+ * retransmission on other paths. oldest: only chunks of the oldest message. The packets stay in
+ * flight on this path too. Returns false if there were none. */
 bool rudp_loss_copy_small(struct rudp_session *s, struct rudp_path *p, bool oldest);
-/* Retransmits, in smaller packets, the chunks of all packets above this size, because such packets
- * will not arrive. */
+/* Queues the chunks of all packets above this size for retransmission in smaller packets, because
+ * such packets do not arrive. */
 void rudp_loss_move_above(struct rudp_session *s, struct rudp_path *p, uint32_t bytes);
 /* Records a packet that the port has just taken. */
 static inline void rudp_loss_sent(struct rudp_path *p, uint16_t slot, uint32_t gen, uint16_t chunk,

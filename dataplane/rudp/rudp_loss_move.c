@@ -66,7 +66,7 @@ bool rudp_loss_copy_small(struct rudp_session *s, struct rudp_path *p, bool olde
 		rec->state = PKT_COPIED;
 		live = rudp_loss_packet(s, rec);
 		copied |= live;
-		/* The first packet with chunks that are still needed becomes the probe. */
+		/* The first packet with chunks that are still necessary becomes the probe. */
 		if (!first && (live || rec->slot == PKT_NO_SLOT))
 			first = rec;
 	}

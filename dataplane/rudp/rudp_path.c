@@ -2,23 +2,23 @@
 /*
  * The health of a path. UP: the path carries load unless it is suspect (rudp_suspect.c) or timed
  * out. A path that is up counts as timed out when it has been silent for two timeouts while other
- * paths have not. Its packets then travel on other paths, and a late answer restores the path
- * without loss. DOWN: the link on one side is down, or the path stayed silent while the peer
- * answered on another path. A path that is down is probed, and used again after it has answered for
- * a while. If the peer is silent on all paths, the peer is late or dead and no path is the cause:
+ * paths have not. Its packets are then sent on other paths, and a late answer makes the path usable
+ * again without a loss. DOWN: the link on one side is down, or the path stayed silent while the
+ * peer answered on another path. A path that is down is probed, and used again after it has
+ * answered for a while. If the peer is silent on all paths, the cause is the peer and not a path:
  * the session handles that case.
  */
 #include "dataplane/rudp/rudp_internal.h"
 
-#define HOLD_FLAPS 2U	/* number of hold times that an unstable path waits */
+#define HOLD_FLAPS 2U	/* factor by which the hold time of an unstable path is longer */
 #define STEADY_HOLDS 8U /* a path is stable again after it was up for this many hold times */
 
 /*
- * Sets the size of chunks, the unit in which a message is accounted. A packet carries as many
- * chunks as fit. A chunk is so small that it fits a packet of the base size, which all paths carry.
- * So a message can continue on any path, even if the packet size of a path falls meanwhile. Of the
- * possible chunk sizes this function chooses one that fills the packets of the path with the
- * smallest packet size.
+ * Sets the size of chunks, the unit of acknowledgement and retransmission of a message. A packet
+ * carries as many chunks as fit. A chunk is so small that it fits into a packet of the base size,
+ * which all paths carry. So a message can continue on any path, even if a path's packet size
+ * becomes smaller. Of the possible sizes, this function chooses one that fills the packets of the
+ * path with the smallest packet size.
  */
 void rudp_path_set_chunk_bytes(struct rudp_session *s)
 {
@@ -39,7 +39,7 @@ void rudp_path_set_chunk_bytes(struct rudp_session *s)
 		return; /* no path can send yet */
 	room = MAX_OF(room, base);
 	n = (room + base - 1) / base;
-	/* Prefer chunks of the base size if they fill at least seven eighths of a packet: a little
+	/* Use chunks of the base size if they fill at least seven eighths of a packet: a little
 	 * unused space is better than many small chunks. */
 	s->chunk_bytes = (uint16_t)((n - 1) * base * 8 >= room * 7 ? base : room / n);
 }
@@ -59,7 +59,7 @@ void rudp_path_init(struct rudp_session *s, unsigned index, unsigned port,
 
 	memset(p, 0, sizeof(*p));
 	s->pausing &=
-		(uint8_t) ~(1U << index); /* end a pause of the earlier path with this index */
+		(uint8_t) ~(1U << index); /* ends a pause of the former path with this index */
 	p->index = (uint8_t)index;
 	p->port = (uint8_t)port;
 	p->remote = *remote;
@@ -118,7 +118,8 @@ void rudp_path_set_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	rudp_report_restart(p);		 /* the losses of an outage must not make the path count as
 					    lossy */
 	rudp_latency_restart(&p->latency, now);
-	rudp_mtu_restart(&p->mtu, mtu_most(s, p), now); /* the route may have changed */
+	rudp_mtu_restart(&p->mtu, mtu_most(s, p), now); /* search the MTU again, because the route
+							   may have changed */
 	rudp_cc_init(&p->cc, p->mtu.cur, p->sent.next_pn);
 	rudp_path_set_chunk_bytes(s);
 	p->pace_ns = 0;
@@ -127,11 +128,12 @@ void rudp_path_set_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 }
 
 /*
- * Sets the hold time: how long a path must answer before it carries load again. Each failure of a
- * path moves its packets and causes a pause. So a path that fails soon after its recovery must
- * answer for longer the next time; if it fails more often than that, it stays unused. The hold time
- * is at most doubled: a pause lasts only milliseconds, but each second of hold time costs the
- * bandwidth of a leg. Even a repaired leg has to wait, because the worker cannot detect a repair.
+ * Sets the hold time: how long a path must answer before it is used again. Each failure of a path
+ * causes a pause, in which its packets move. So a path that fails soon after its recovery must
+ * answer for longer the next time; if it fails more often than that, it is not used at all. The
+ * hold time is at most doubled: a pause lasts only milliseconds, but each second of hold time costs
+ * the bandwidth of a leg. A repaired leg must wait as well, because the worker cannot detect a
+ * repair.
  */
 static void hold_time_update(const struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
@@ -152,7 +154,7 @@ void rudp_path_set_down(struct rudp_session *s, struct rudp_path *p, int code, u
 	hold_time_update(s, p, now);
 	p->probe_ns = now;
 	p->unanswered = p->missed = 0;
-	if (p->pause_ns) /* set if moved packets have already arrived on another path */
+	if (p->pause_ns) /* set only if moved packets have arrived on another path */
 		p->last_pause_ns = p->pause_ns;
 	rudp_path_set_chunk_bytes(s);
 	rudp_loss_move_all(s, p);
@@ -180,8 +182,8 @@ void rudp_path_tx_error(struct rudp_session *s, struct rudp_path *p, int code, u
 void rudp_path_answered(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	p->unanswered = p->missed = 0;
-	/* A late answer does not show that the path works again while its link is known to be
-	 * down. */
+	/* While the link of the path is known to be down, a late answer does not show that the path
+	 * works. */
 	if (p->state != PATH_DOWN || p->local_down || p->peer_down)
 		return;
 	p->probes_answered++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Probes a path, and decides its state from its answers and its silence (rudp_path.c). */
+/* Probes a path, and decides on its state by its answers and its silence (see rudp_path.c). */
 #include "dataplane/rudp/rudp_internal.h"
 
 #define PROBE_DOWN_NS (50 * NSEC_PER_MSEC)
@@ -8,7 +8,7 @@
 #define PROBE_SOON_FOR_NS (5 * NSEC_PER_SEC)
 #define PROBE_LATE_NS (250 * NSEC_PER_MSEC)
 /* All sessions of an endpoint together send at most ten thousand probes a second on silent paths,
- * even if no path of any session works. */
+ * even if all paths of all sessions fail. */
 #define PROBE_EACH_NS (100 * NSEC_PER_USEC)
 #define PROBES_MISSED 3U
 #define ALIVE_ELSEWHERE_NS (2 * NSEC_PER_MSEC)
@@ -37,8 +37,8 @@ static void mtu_probe(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 		rudp_tx_ping(s, p, now);
 }
 
-/* Returns whether there is a better path for packets than p: one that is up and either answers or
- * has nothing in flight. */
+/* Returns whether there is a better path than p: one that is up and either answers or has nothing
+ * in flight. */
 static bool better_exists(const struct rudp_session *s, const struct rudp_path *p)
 {
 	for (unsigned i = 0; i < s->n_paths; i++) {
@@ -60,8 +60,8 @@ static void path_time_out(struct rudp_session *s, struct rudp_path *p, uint64_t 
 			p->pause_ns = 0;
 	}
 	for (unsigned i = 0; i < s->n_paths; i++) { /* send PINGs on idle paths: their answers show
-						       whether the whole peer is silent, or only
-						       path p */
+						       whether only p is silent, or the whole
+						       peer */
 		struct rudp_path *q = &s->paths[i];
 
 		if (q != p && q->state == PATH_UP && q->sent.in_flight == 0)
@@ -86,9 +86,9 @@ static uint64_t keepalive_at(const struct rudp_session *s, const struct rudp_pat
 }
 
 /*
- * Detects that the peer answers on another path after p fell silent. Only an answer counts: a path
- * that has just recovered or was just used has not shown yet that it works. A path in its hold time
- * has shown that it works, so it is better than p. The peer may have been late with its answer on
+ * Detects that the peer answers on another path after p became silent. Only an answer counts: a
+ * path that has just recovered or was just used has not shown yet that it works. A path in its hold
+ * time has shown that, so it is better than p. The peer may only have been late with its answer on
  * p, so p gets one more probe before it goes down.
  */
 static void alive_elsewhere_check(struct rudp_session *s, struct rudp_path *p, uint64_t now)
@@ -104,7 +104,7 @@ static void alive_elsewhere_check(struct rudp_session *s, struct rudp_path *p, u
 	}
 }
 
-/* Returns when a timed-out path goes down. */
+/* Returns when a path that has timed out goes down. */
 static uint64_t dead_at(const struct rudp_session *s, const struct rudp_path *p)
 {
 	uint64_t at = MAX_OF(p->sent.progress_ns + s->r->lim.path_dead_ns, p->timed_out_ns);
@@ -133,8 +133,8 @@ static void pto_fire(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	}
 }
 
-/* Returns a lower bound of the time at which p times out, whatever its round trip. Before this time
- * the exact timeout need not be computed. */
+/* Returns a time before which p cannot time out, whatever its round trip. Until then, the exact
+ * timeout need not be computed. */
 static uint64_t silent_least(const struct rudp_session *s, uint64_t since)
 {
 	return since + MIN_OF(s->r->lim.min_rto_ns, RUDP_RTO_MAX_NS);
@@ -176,10 +176,10 @@ static void poll_up(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 }
 
 /*
- * Returns how many probes in a row a recovering path may miss. Busy hosts are late by a tenth of a
- * second now and then, which must not restart the hold time. An unstable path has a longer hold
- * time, but may not miss more probes than other paths, because its long silences are the reason for
- * the longer time.
+ * Returns how many probes in a row a recovering path may leave unanswered. Busy hosts are late by a
+ * tenth of a second now and then, which must not restart the hold time. An unstable path has a
+ * longer hold time, but may not leave more probes unanswered than other paths, because long
+ * silences are the reason for that longer time.
  */
 static unsigned misses_max(const struct rudp_session *s, const struct rudp_path *p)
 {
@@ -189,7 +189,7 @@ static unsigned misses_max(const struct rudp_session *s, const struct rudp_path 
 }
 
 /* Returns whether the path still answers, and will have answered for long enough at time `at`.
- * Probes in flight do not count as missed. */
+ * Probes in flight do not count as unanswered. */
 static bool held_long_enough(const struct rudp_session *s, const struct rudp_path *p, uint64_t at)
 {
 	unsigned on_way = 1 + (unsigned)(2 * p->rtt.srtt / PROBE_DOWN_NS);
@@ -201,9 +201,9 @@ static bool held_long_enough(const struct rudp_session *s, const struct rudp_pat
 }
 
 /*
- * Call when a probe on p got no answer. The path p is the cause only if a packet of the peer
- * arrived on another path after the probe was sent. PINGs on other, idle paths make the peer send
- * such a packet.
+ * Call when a probe on p got no answer. The cause is p only if a packet of the peer arrived on
+ * another path after the probe was sent. PINGs on other, idle paths make the peer send such a
+ * packet.
  */
 static void probe_missed(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {

@@ -2,9 +2,10 @@
 /*
  * Measures the loss of each path per direction, and decides whether a path is lossy or slow. A
  * sender cannot distinguish a lost packet from a packet whose acknowledgement was lost, or for
- * which the peer had no memory. The receiver can, by the packet numbers. So each side counts the
- * packets that arrive and reports the count in every PING; both sides then know both directions.
- * Packets above the path MTU are expected to be lost; their sender reports how many it has sent.
+ * which the peer had no memory. The receiver can do so by the packet numbers. So each side counts
+ * the packets that arrive and reports the count in every PING; both sides then know both
+ * directions. Packets above the path MTU are expected to be lost; their sender reports how many it
+ * has sent.
  *
  * Each path gets one PING a second, and more while losses are suspected. The more sessions this
  * endpoint has, the fewer PINGs each path gets. A peer that has many sessions must not be burdened
@@ -14,27 +15,27 @@
 #include "dataplane/rudp/rudp_internal.h"
 
 #define PROBE_NS NSEC_PER_SEC
-#define PROBE_MOST_NS (4 * NSEC_PER_SEC) /* the longest interval of keepalives */
+#define PROBE_MOST_NS (4 * NSEC_PER_SEC) /* longest keepalive interval */
 /* A peer that reports at least this often has few sessions. */
 #define PROBE_FEW_NS (3 * NSEC_PER_SEC)
 #define PROBE_LOADED_SUSPECTED_NS (250 * NSEC_PER_MSEC)
 #define PROBE_SUSPECTED_NS (20 * NSEC_PER_MSEC)
-/* The interval of probes while packets of the peer are missing, because the peer suspects a loss
- * only when we report it. It is also the interval until the first loss share is known. */
+/* Interval of probes while packets of the peer are missing. The peer suspects a loss only after a
+ * report. It is also the interval until the first loss share is known. */
 #define PROBE_SOON_NS (250 * NSEC_PER_MSEC)
 #define PROBES_FIRST 20U
 #define PROBE_AFTER_NS (10 * NSEC_PER_SEC)
 #define PROBE_UNANSWERED_FOR_NS (2 * NSEC_PER_SEC)
-/* All sessions of an endpoint together send about 200 probes a second, if each has two paths. */
+/* All sessions of an endpoint together send about 200 probes a second, with two paths each. */
 #define PROBE_SESSION_NS (10 * NSEC_PER_MSEC)
-/* If at least this many packets were sent since the last probe, they show losses as well as probes
- * do. */
+/* If at least this many packets were sent since the last probe, their losses show as much as probes
+ * would. */
 #define LOADED_PACKETS 8U
-/* If a peer has sent no report after this many probes, its version may not have reports. */
+/* A peer that has sent no report after this many probes probably has a version without reports. */
 #define UNHEARD_MOST 8U
 #define PROBE_UNHEARD_NS (16 * NSEC_PER_SEC)
-/* Packets that are missing between two reports farther apart than this were lost in an outage, and
- * do not count. */
+/* If two reports are farther apart than this, packets that are missing between them were lost in an
+ * outage, and do not count. */
 #define OUTAGE_NS (3 * NSEC_PER_SEC)
 #define OUTAGE_PROBES 8U
 
@@ -53,8 +54,8 @@ static uint32_t sister_ppm(const struct rudp_session *s, const struct rudp_path 
 	return best;
 }
 
-/* Decides which paths are avoided: lossy paths, as long as another path is up that loses less than
- * a quarter as much. */
+/* Decides which paths to avoid: lossy paths, while another path is up that loses less than a
+ * quarter as much. */
 static void avoid(struct rudp_session *s)
 {
 	for (unsigned i = 0; i < s->n_paths; i++) {
@@ -89,8 +90,8 @@ static void judge(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 	rudp_session_event(s, RUDP_PATH_LOSS, p->index, is);
 }
 
-/* Decides whether the path is slow. Standby paths are not judged, because they may lead to another
- * switch, farther away. */
+/* Decides whether the path is slow. Ignores standby paths, which may lead to another switch,
+ * farther away. */
 static void judge_latency(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	struct rudp_latency_others others = {.least = 0};
@@ -109,7 +110,7 @@ static void judge_latency(struct rudp_session *s, struct rudp_path *p, uint64_t 
 		rudp_session_event(s, RUDP_PATH_SLOW, p->index, news == RUDP_LATENCY_SLOW);
 }
 
-/* Returns whether the time `since` is at most `ns` ago. A `since` of 0 stands for never. */
+/* Returns whether `since` is at most `ns` ago. A `since` of 0 means never. */
 static bool within(uint64_t since, uint64_t ns, uint64_t now)
 {
 	return since && now < since + ns;
@@ -121,8 +122,8 @@ static uint64_t idle_interval(const struct rudp_quality *q, uint64_t all, uint64
 
 	if (!q->heard && q->sent >= UNHEARD_MOST)
 		return PROBE_UNHEARD_NS;
-	/* Probe often for a while after the loss has ended: to notice its end, the peer needs as
-	 * many packets as we did. */
+	/* Probe often for a while after the loss has ended, because the peer needs as many packets
+	 * as this side to notice the end. */
 	if (rudp_loss_is_suspected(&q->out) || within(q->out_ended_ns, PROBE_AFTER_NS, now) ||
 	    (few && within(q->unanswered_ns, PROBE_UNANSWERED_FOR_NS, now)))
 		return MAX_OF(PROBE_SUSPECTED_NS, all / 2);
@@ -144,7 +145,7 @@ static uint64_t interval(const struct rudp_session *s, const struct rudp_path *p
 	return MAX_OF(suspected ? PROBE_LOADED_SUSPECTED_NS : PROBE_NS, all);
 }
 
-/* Brings the next probe forward if its time was chosen before a packet was missing. */
+/* Brings the next probe forward if its time was set before a packet was missing. */
 static void probe_sooner(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	uint64_t at = p->quality.probed_ns + interval(s, p, false, now);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Seals and opens packets, switches key phases, and keeps the replay window of the control counter.
+ * Seals and opens packets, changes keys in phases, and keeps the replay window of the control
+ * counter.
  */
 #include "dataplane/rudp/rudp_secure.h"
 
@@ -66,7 +67,7 @@ static int tx_phase_next(struct rudp_secure *x)
 	return r;
 }
 
-/* Switches to the next key when the current phase has used up its packets and the peer has
+/* Switches to the next key when the packets of the current phase are used up and the peer has
  * switched to the current phase too. Returns 0, or -EKEYEXPIRED if the peer has not switched for
  * too long. */
 static int tx_phase_check(struct rudp_secure *x)
@@ -79,9 +80,9 @@ static int tx_phase_check(struct rudp_secure *x)
 }
 
 /*
- * The cipher processes the header's fields and the payload as one text, but they are in two places
+ * For the cipher, the fields of the header and the payload are one text, but they are at two places
  * in memory. The cipher is twice as fast on whole blocks as on blocks that are split between two
- * pieces. So the fields are copied together with enough payload to fill their last block.
+ * pieces. So the fields are copied together with so much payload that their last block is full.
  */
 #define HEAD_BLOCK_BYTES 64U /* one block of ChaCha20; four blocks of AES */
 #define HEAD_BYTES_MAX (DATAGRAM_HDR_MAX + HEAD_BLOCK_BYTES)
@@ -93,8 +94,8 @@ static size_t head_payload_len(const struct datagram *in)
 	return MIN_OF((size_t)in->payload_len, rest ? HEAD_BLOCK_BYTES - rest : 0);
 }
 
-/* Tags a packet without copying its whole payload. It is for packets that are large or only a
- * header. The common header of ret must be complete. */
+/* Tags a packet without copying its whole payload. Used for packets that are large or consist of a
+ * header only. The common header in ret must be complete. */
 static int tag_parts(struct rudp_secure *x, uint64_t n, const struct datagram *in,
 		     struct datagram *ret)
 {
@@ -120,8 +121,8 @@ static int tag_parts(struct rudp_secure *x, uint64_t n, const struct datagram *i
 }
 
 /* Tags a packet that is built in one piece in `whole`. The tag covers the common header and the
- * text after it as one range. So the header is first copied directly before the text, and later
- * moved to its place before the tag. */
+ * text behind it as one range of memory. So the header is first copied to the place directly before
+ * the text, and later moved to its place before the tag. */
 static int tag_joined(struct rudp_secure *x, uint64_t n, const struct datagram *in, uint8_t *whole,
 		      const struct datagram *ret)
 {
@@ -220,8 +221,8 @@ static int open_with(struct rudp_secure *x, struct rudp_aead *a, uint64_t n, con
 	return r ? r : rudp_aead_open_end(a, tag);
 }
 
-/* Follows the peer to its next key: changes the receive key, and also the send key unless we
- * switched first. */
+/* Follows the peer to its next key: changes the receive key and, unless this side has switched
+ * first, the send key. */
 static int rx_phase_next(struct rudp_secure *x)
 {
 	int r;
@@ -237,8 +238,8 @@ static int rx_phase_next(struct rudp_secure *x)
 	return r;
 }
 
-/* Opens a packet whose phase bit differs from the current phase: a late packet of the previous
- * phase, or the first packet of the next phase. */
+/* Opens a packet whose phase bit differs from the current phase: it is a late packet of the
+ * previous phase, or the first packet of the next phase. */
 static int open_other(struct rudp_secure *x, uint64_t n, const uint8_t *data, size_t len,
 		      uint8_t *buf)
 {
@@ -255,8 +256,8 @@ static int open_other(struct rudp_secure *x, uint64_t n, const uint8_t *data, si
 	return r ? r : rx_phase_next(x);
 }
 
-/* Returns whether the control packet with this number was seen before, or is too old to tell. Each
- * control packet is accepted only once. */
+/* Returns whether the control packet with this number has arrived before, or is too old to decide
+ * that. Each control packet is accepted only once. */
 static bool control_seen(const struct rudp_secure *x, uint64_t number)
 {
 	if (number > x->seen_top)

@@ -7,7 +7,7 @@
  *
  * Keys change in phases. After some million packets a sender switches to the next key (Rekey of
  * Noise) and signals that by a bit in the packet; the other side then switches its own send key
- * too. This module knows sessions and paths only by number, and allocates memory only in
+ * too. This module uses sessions and paths only by number, and allocates memory only in
  * rudp_secure_init().
  */
 #ifndef PLENUM_DATAPLANE_RUDP_SECURE_H
@@ -22,12 +22,12 @@
 /* Each path has a counter of packet numbers; this is the counter of control packets (ACK, CLOSE,
  * JOIN, JOINED, LABEL, SHARE). */
 #define RUDP_SECURE_CONTROL WIRE_PATHS_MAX
-/* Number of packets under one key: half of what RFC 9001 allows. */
+/* Number of packets that are sealed with one key: half of the number that RFC 9001 allows. */
 #define RUDP_SECURE_PHASE_PACKETS (1ULL << 22)
 /* After this many failed authentications the session rejects all packets (RFC 9001, 6.6). */
 #define RUDP_SECURE_FORGED_MAX (1ULL << 36)
-/* Largest payload in bytes that is copied: packets of 1500 bytes are copied, packets of 9000 bytes
- * are not. */
+/* Packets with up to this many bytes of payload are copied: packets of 1500 bytes are, packets of
+ * 9000 bytes are not. */
 #define RUDP_SECURE_JOIN_MOST 2048U
 /* Size of the replay window of the control counter. Packets with numbers older than the window are
  * dropped. */
@@ -37,7 +37,7 @@ struct rudp_secure {
 	enum rudp_security mode;
 	enum rudp_cipher cipher;
 	struct rudp_aead tx, rx;
-	struct rudp_aead other; /* opens packets of the previous or next phase */
+	struct rudp_aead other; /* the cipher for packets of the previous or next phase */
 	uint8_t tx_key[RUDP_AEAD_KEY_BYTES];
 	uint8_t rx_key[3][RUDP_AEAD_KEY_BYTES]; /* keys of the previous, current and next phase */
 	uint64_t tx_phase, rx_phase;
@@ -63,13 +63,13 @@ void rudp_secure_key(const struct rudp_secure *x, bool in, uint64_t *ret_phase,
  * Seals a packet. in: a packet that begins with the common header. ret: the same packet with its
  * tag. If rudp_secure_joins() returns true, the whole packet is stored in one piece in `buf` (which
  * needs the packet's size plus RUDP_SECURE_BYTES) and becomes ret's payload, with an empty header.
- * A number may be used again only if the packet was not sent; rudp_secure_sent() records that it
- * was. Returns 0, -EKEYEXPIRED if no usable key is left, so that the session must end, or -EIO.
+ * A number may be used again only if the packet was not sent; call rudp_secure_sent() when it was
+ * sent. Returns 0, -EKEYEXPIRED if no usable key is left, so that the session must end, or -EIO.
  */
 int rudp_secure_seal(struct rudp_secure *x, unsigned counter, uint64_t number,
 		     const struct datagram *in, uint8_t *buf, struct datagram *ret);
-/* Returns whether the packet is sealed in one piece in a buffer. A large payload is not copied just
- * to be tagged. Smaller payloads are copied, because the port would copy them anyway. */
+/* Returns whether the packet is sealed in one piece in a buffer. Only smaller payloads are, because
+ * the port would copy them anyway; a large payload is not copied for its tag. */
 static inline bool rudp_secure_joins(const struct rudp_secure *x, const struct datagram *in)
 {
 	return in->payload_len > 0 &&

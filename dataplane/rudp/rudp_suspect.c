@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Handles suspect paths. A path becomes suspect when packets on it stay unanswered while the peer
- * answers on another path. This may happen early, because it costs little: the messages of the path
- * travel on another path as well, and if the path answers after all, only a few packets were
- * superfluous. rudp_path.c decides independently and later whether the path is down.
+ * answers on another path. A path becomes suspect early, because that costs little: its messages
+ * are sent on another path as well, and if the path answers after all, only a few packets were sent
+ * without need. rudp_path.c decides independently, and later, whether the path is down.
  *
- * The usual timeout (rudp_path_rto) is of little use here if hosts are late. After one long wait
- * for a processor it stays long for many round trips, and it expires on all paths alike. But an
+ * The usual timeout (rudp_path_rto) does not help here if hosts are late: after a host has waited
+ * long for a processor, the timeout stays long for many round trips, and on all paths. But an
  * answer on another path shows that the peer is not late. So the timeouts of this file cover only
- * the network, without the delay of the hosts.
+ * the delay of the network, without that of the hosts.
  */
 #include "dataplane/rudp/rudp_internal.h"
 
@@ -23,7 +23,7 @@ static uint64_t answer_timeout(const struct rudp_session *s, const struct rudp_p
 	return MIN_OF(net, rudp_path_rto(s, p));
 }
 
-/* Returns when to probe p. The probe waits until hosts that are usually late could have
+/* Returns when to probe p. The probe waits so long that hosts which are usually late could have
  * answered. */
 static uint64_t probe_at(const struct rudp_session *s, const struct rudp_path *p)
 {
@@ -31,15 +31,15 @@ static uint64_t probe_at(const struct rudp_session *s, const struct rudp_path *p
 	       MIN_OF(rudp_path_rto(s, p), MAX_OF(answer_timeout(s, p), 2 * p->rtt.srtt));
 }
 
-/* Returns whether the peer has answered on another path since p fell silent. */
+/* Returns whether the peer has answered on another path since p became silent. */
 static bool peer_is_alive(const struct rudp_path *p)
 {
 	return p->peer_alive_ns > rudp_sent_silent_since(&p->sent);
 }
 
-/* Returns when to copy the small messages of p to another path. A peer that was late answers
- * everything when it wakes. So its answer on p may still arrive up to a round trip after its answer
- * on another path. */
+/* Returns when to copy the small messages of p to another path. A peer that was late sends all its
+ * answers when it continues. So its answer on p may arrive up to a round trip after its answer on
+ * another path. */
 static uint64_t copy_at(const struct rudp_path *p)
 {
 	return p->peer_alive_ns + p->rtt.net_srtt + RUDP_ACK_DELAY_NS;
@@ -55,7 +55,7 @@ static uint64_t move_all_at(const struct rudp_session *s, const struct rudp_path
 	return MAX_OF(late_at(s, p), p->peer_alive_ns + answer_timeout(s, p));
 }
 
-/* Returns whether packets should be sent on q rather than on p. */
+/* Returns whether q is a better path for packets than p. */
 static bool is_better(const struct rudp_path *q, const struct rudp_path *p)
 {
 	return q != p && q->state == PATH_UP && !q->timed_out && !q->suspect_stage &&
@@ -70,7 +70,7 @@ static bool better_exists(const struct rudp_session *s, const struct rudp_path *
 	return false;
 }
 
-/* Returns whether a packet sent on a better path at `then` or later was answered. */
+/* Returns whether a packet that was sent on a better path at `then` or later was answered. */
 static bool answered_elsewhere(const struct rudp_session *s, const struct rudp_path *p,
 			       uint64_t then)
 {
@@ -85,7 +85,7 @@ static bool is_idle_better(const struct rudp_path *q, const struct rudp_path *p)
 	return is_better(q, p) && q->sent.in_flight == 0;
 }
 
-/* Sends PINGs on those better paths that have nothing in flight for the peer to answer. */
+/* Sends PINGs on those better paths that have no packets in flight which the peer would answer. */
 static void ping_elsewhere(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	for (unsigned i = 0; i < s->n_paths; i++)
@@ -103,8 +103,8 @@ static bool can_ping_elsewhere(const struct rudp_session *s, const struct rudp_p
 	return false;
 }
 
-/* Sends a PING on p itself before its packets move to another path. p's timeout still counts from
- * the start of the silence, not from this PING. */
+/* Sends a PING on p itself before the packets of p move to another path. The timeout of p still
+ * counts from the start of its silence, not from this PING. */
 static void ping_here(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
 	uint64_t base = p->sent.pto_base;
@@ -168,8 +168,8 @@ void rudp_suspect_poll(struct rudp_session *s, struct rudp_path *p, uint64_t now
 		if (!rudp_loss_copy_small(s, p, true))
 			ping_elsewhere(s, p, now);
 	} else if (p->suspect_stage == SUSPECT_PROBED && !peer_is_alive(p)) {
-		/* No better path has answered a packet that was sent late enough to prove anything,
-		 * or the ports of these paths did not take the PINGs. */
+		/* Send PINGs: no better path has answered a packet that was sent late enough to
+		 * prove anything, or the ports of these paths have not taken the PINGs. */
 		ping_elsewhere(s, p, now);
 	}
 	if (p->suspect_stage == SUSPECT_CONFIRMED && now >= move_all_at(s, p))
@@ -183,7 +183,7 @@ void rudp_suspect_clear(struct rudp_session *s, struct rudp_path *p)
 	s->pausing &= (uint8_t) ~(1U << p->index);
 }
 
-/* Returns when the next step for p is due; 0: as soon as another path answers. */
+/* Returns when the next step for p must be made; 0: as soon as another path answers. */
 static uint64_t next_at(const struct rudp_session *s, const struct rudp_path *p)
 {
 	switch (p->suspect_stage) {

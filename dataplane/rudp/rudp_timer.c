@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Session timers, in a heap ordered by deadline, so that thousands of idle sessions cost a poll
- * nothing. The deadlines are in the heap itself: comparing them accesses no session, whose memory
- * is rarely in the processor's cache.
+ * Timers of sessions, in a heap ordered by deadline, so that thousands of idle sessions add no work
+ * to a poll. The heap contains the deadlines: comparing them does not access the sessions, whose
+ * memory is rarely in the processor's cache.
  */
 #include "dataplane/rudp/rudp_internal.h"
 
@@ -65,8 +65,8 @@ void rudp_timer_set(struct rudp_session *s, uint64_t at_ns)
 		rudp_timer_drop(s);
 		return;
 	}
-	/* Use the present for a time in the past: otherwise the session would overtake all other
-	 * due sessions again and again. */
+	/* Replace a time in the past by the current time: otherwise the session would get ahead of
+	 * all other due sessions again and again. */
 	at_ns = MAX_OF(at_ns, r->now);
 	place(r, (struct rudp_timer){.at_ns = at_ns, .session = s},
 	      s->timer_at ? s->timer_at - 1 : r->n_heap++);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Decides which chunk to send, when and on which path. */
+/* Decides which chunk to send next, at what time and on which path. */
 #include "dataplane/rudp/rudp_internal.h"
 
-/* Returns the rank of a path; the highest is preferred, 0 is unusable. Active paths rank before
- * standby paths; among these, paths that are not suspect come first, then paths that lose few
- * packets. Timed-out paths rank last. */
+/* Returns the rank of a path; the highest rank is preferred, 0 is unusable. Active paths rank
+ * before standby paths. Within both groups, paths that are not suspect rank first, then paths that
+ * lose few packets. Paths that have timed out rank last. */
 static unsigned path_rank(const struct rudp_path *p)
 {
 	if (p->state != PATH_UP)
@@ -28,10 +28,10 @@ static uint32_t window_left(const struct rudp_path *p, bool small)
 }
 
 /*
- * Estimates when a packet sent on p now would arrive: the round trip, plus the time that the
- * packets in flight before it take. An old sample says little, so the path's minimum round trip is
- * used instead. For bulk data the minimum is always used: the rest of the round trip is our own
- * queue, which the bytes in flight already count.
+ * Estimates when a packet sent on p now would arrive: after the round trip, and the time for the
+ * packets in flight before it. The path's minimum round trip is used if the latest sample is old.
+ * It is also used for all bulk data, because the rest of the round trip comes from this sender's
+ * own queue, which is included as bytes in flight.
  */
 static uint64_t path_eta(const struct rudp_path *p, bool small, uint64_t now)
 {
@@ -44,15 +44,15 @@ static uint64_t path_eta(const struct rudp_path *p, bool small, uint64_t now)
 	return rtt + MAX_OF(queue, p->sent.in_flight * p->rtt.srtt / p->cc.cwnd);
 }
 
-/* Returns how many bytes of the window must be free before it is worth sending bulk data. This
- * applies only if at least half of the window is in use. */
+/* Returns how many bytes of the window must be free before bulk data is sent. This applies only if
+ * at least half of the window is in use. */
 static uint32_t window_least(const struct rudp_path *p)
 {
 	return MIN_OF(RUDP_GSO_BYTES, MAX_OF(p->cc.cwnd / 4, p->mtu.cur));
 }
 
-/* Returns the smallest free window for which it is worth sending now. It pays to wait for a larger
- * burst, because ports spend much less time per packet on a burst than on single packets. */
+/* Returns how much of the window must be free before something is sent. Waiting for a larger burst
+ * pays off, because ports spend much less time per packet on a burst than on single packets. */
 static uint32_t burst_least(const struct rudp_path *p, const struct tx_msg *m, bool small)
 {
 	uint32_t left = (uint32_t)(m->allowed_chunks - m->next_chunk + m->n_lost) * m->chunk_bytes;
@@ -68,8 +68,8 @@ static uint64_t path_cost(const struct rudp_session *s, const struct rudp_path *
 {
 	uint64_t eta = path_eta(p, small, now);
 
-	/* Prefer the path of the request for a response. The client chose that path, and knows the
-	 * health of the paths at least as well as we do. */
+	/* Prefer the path of the request for a response: the client chose that path, and knows the
+	 * state of the paths at least as well as this server. */
 	return small && !s->is_client && m->prefer == p->index ? eta / 2 : eta;
 }
 
@@ -97,11 +97,10 @@ static struct rudp_path *path_choose(struct rudp_session *s, const struct tx_msg
 			continue;
 		}
 		/* The incast share delays this message, not the window. So do not set cc.limited,
-		 * which would make the window grow. */
+		 * which would let the window grow. */
 		if (PLENUM_UNLIKELY(small && now < p->small_pace_ns))
 			continue;
-		if (!best) { /* the cost is computed only if there is a second path to compare with
-			      */
+		if (!best) { /* compute the cost only if there is a second path to compare with */
 			best = p;
 			continue;
 		}
@@ -138,7 +137,7 @@ static unsigned first_lost(const struct tx_msg *m)
 			return w * 64 + (unsigned)__builtin_ctzll(m->chunks[w].lost);
 }
 
-/* Returns how many consecutive chunks from `index` on are lost, at most `most`. */
+/* Returns how many consecutive chunks from `index` on are lost; at most `most`. */
 static unsigned lost_run(const struct tx_msg *m, unsigned index, unsigned most)
 {
 	unsigned n = 1;
@@ -164,8 +163,8 @@ static unsigned burst_packets_max(const struct tx_msg *m, uint32_t mtu)
 	return m->n_chunks == 1 ? 1 : MIN_OF(RUDP_GSO_BYTES / mtu, RUDP_GSO_PACKETS);
 }
 
-/* Sends n chunks in one packet. header_init() must have made pkt->hdr. Returns what ops->tx
- * returned. */
+/* Sends n chunks in one packet. header_init() must have made pkt->hdr. Has the results of
+ * ops->tx. */
 static int chunks_send(struct rudp_session *s, struct rudp_path *p, const struct tx_msg *m,
 		       unsigned index, unsigned n, bool want_ack, struct datagram *pkt,
 		       uint64_t now)
@@ -182,8 +181,7 @@ static int chunks_send(struct rudp_session *s, struct rudp_path *p, const struct
 	pkt->hdr_len = WIRE_DATA_BYTES;
 	pkt->payload_len = (uint16_t)(last ? m->len - offset : n * m->chunk_bytes);
 	pkt->payload = pkt->payload_len ? m->data + offset : NULL;
-	/* Let the last packet of a message carry an acknowledgement, because this packet often has
-	 * space. */
+	/* Let the last packet of a message carry an acknowledgement, because it often has space. */
 	if (last && rudp_ack_out_waits(s) &&
 	    pkt->payload_len + 0U + WIRE_DATA_ACK_BYTES - WIRE_DATA_BYTES <=
 		    rudp_path_payload_max(s, p, p->mtu.cur))
@@ -220,9 +218,9 @@ static int chunks_send(struct rudp_session *s, struct rudp_path *p, const struct
 	return 0;
 }
 
-/* Ends a burst on p whose first packet is first_pn. Remembers a large burst, so that
- * rudp_tx_stamp() can correct the send time of its packets at the flush. Flushes if enough bytes or
- * bursts wait. */
+/* Ends a burst on p whose first packet is first_pn. Records a large burst, so that rudp_tx_stamp()
+ * can correct the send time of its packets at the flush. Flushes the ports if enough bytes or
+ * bursts are waiting. */
 static void burst_end(struct rudp *r, struct rudp_path *p, uint64_t first_pn, uint32_t bytes)
 {
 	if (bytes >= RUDP_GSO_LONG)
@@ -238,7 +236,7 @@ static void burst_end(struct rudp *r, struct rudp_path *p, uint64_t first_pn, ui
 /*
  * Returns whether the n chunks of m from `index` on must request an ACK. They must if p sends
  * nothing more before an acknowledgement arrives, because the window is full or the turn ends.
- * Otherwise the peer would wait for more data while we wait for its acknowledgement.
+ * Otherwise the peer would wait for more data while this side waits for the acknowledgement.
  */
 static bool burst_wants_ack(const struct rudp_path *p, const struct tx_msg *m, bool small,
 			    unsigned index, unsigned n, uint32_t room, unsigned turns)
@@ -249,7 +247,7 @@ static bool burst_wants_ack(const struct rudp_path *p, const struct tx_msg *m, b
 	return room < p->mtu.cur + (last && !small ? window_least(p) : p->mtu.cur);
 }
 
-/* Sends a burst of m's chunks on p. Returns the number of bytes, 0 if the port took none. */
+/* Sends a burst of chunks of m on p. Returns the number of bytes; 0 if the port took none. */
 static uint32_t burst_send(struct rudp_session *s, struct rudp_path *p, struct tx_msg *m,
 			   bool small, uint64_t now)
 {
@@ -294,8 +292,8 @@ static uint32_t burst_send(struct rudp_session *s, struct rudp_path *p, struct t
 		p->pace_ns = now + rudp_cc_pace(&p->cc, mtu, p->rtt.srtt, sent);
 	if (PLENUM_UNLIKELY(shared))
 		rudp_incast_sent(p, sent, now);
-	/* Watch only bursts from source port 0, because another source port may itself be the cause
-	 * of losses. */
+	/* Only watch bursts from source port 0, because with another source port, the port itself
+	 * may be the cause of losses. */
 	if (by == 0)
 		rudp_gso_sent(&p->gso, first_pn, (unsigned)(p->sent.next_pn - first_pn),
 			      rudp_sent_at(&p->sent, first_pn)->bytes,
@@ -384,11 +382,11 @@ void rudp_tx_run(struct rudp_session *s, bool bulk, uint64_t now)
 		p = path_choose(s, m, small, now);
 		if (p && !small && !s->is_client &&
 		    PLENUM_UNLIKELY(!rudp_bulk_may_send(s->r, p, now))) {
-			rudp_session_touch(s); /* the next poll sends more */
+			rudp_session_touch(s); /* the next poll sends the rest */
 			p = NULL;
 		}
 		if (!p) {
-			/* A big message did not fit, but a small one may. */
+			/* A big message did not fit into the window, but a small one may. */
 			if (small || list_empty(&s->tx[TX_SMALL]))
 				return;
 			s->small_run = 0;
@@ -508,7 +506,7 @@ int rudp_tx_ping_padded(struct rudp_session *s, struct rudp_path *p, uint16_t mt
 	pkt.payload_len =
 		(uint16_t)(rudp_path_payload_max(s, p, mtu) + WIRE_DATA_BYTES - pkt.hdr_len);
 	res = rudp_session_transmit(s, p, &pkt, p->index, p->sent.next_pn);
-	/* The padding is not counted as in flight, because its loss must not matter. */
+	/* The padding does not count as in flight, because its loss must have no effect. */
 	if (res == 0)
 		rudp_loss_sent(p, PKT_NO_SLOT, 0, PKT_PROBE, 0, WIRE_COMMON_BYTES, now);
 	return res;
@@ -516,8 +514,8 @@ int rudp_tx_ping_padded(struct rudp_session *s, struct rudp_path *p, uint16_t mt
 
 void rudp_tx_probe(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
-	/* A peer without memory drops chunks and does not acknowledge them. But it answers a PING,
-	 * and this answer shows which chunks it has dropped. */
+	/* A peer without memory drops chunks and does not acknowledge them, but it answers a PING.
+	 * The answer shows which chunks it has dropped. */
 	for (uint64_t pn = p->sent.pto_count > 1 ? p->sent.next_pn : p->sent.tail_pn;
 	     pn < p->sent.next_pn; pn++) {
 		const struct pkt_rec *rec = &p->sent.ring[pn & p->sent.ring_mask];
@@ -534,7 +532,7 @@ void rudp_tx_probe(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 		    p->sent.next_pn - p->sent.tail_pn >= RUDP_SPAN_MAX)
 			continue;
 		header_init(s, p, m, &pkt);
-		/* Send a single chunk, which arrives even if full-size packets do not. */
+		/* Send a single chunk, because it arrives even if packets of full size do not. */
 		if (chunks_send(s, p, m, rec->chunk, 1, true, &pkt, now) == 0)
 			p->retransmits++;
 		return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Validates additional UDP source ports. Each side sends a probe from a source port; the peer
- * records the UDP port from which the probe came, and answers with an echo on the path's own
+ * Validates additional UDP source ports. Each side sends a probe from each of its source ports. The
+ * peer records the UDP port from which the probe came, and answers with an echo on the path's own
  * addresses. A packet from another source port is accepted only if its IP address is the path's own
  * and if it can be opened with the session's key. Each side uses only source ports whose probes
  * have reached the peer. rudp_src_ports decides when to probe.
@@ -83,8 +83,8 @@ int rudp_validate_rx(struct rudp_session *s, struct rudp_path *p, const struct d
 		(void)src_port_send(s, p, WIRE_F_HEARD, 0, &w);
 		return 0;
 	}
-	/* The probe left from the port's main UDP port, because this host could not open the
-	 * additional source port. So the echo proves nothing about the source port. */
+	/* The probe came from the port's main UDP port, because this host could not open the
+	 * additional source port. So the echo says nothing about the source port. */
 	if (w.port == s->r->cfg.ports[p->port].local.port) {
 		rudp_src_ports_unusable(&p->src_ports, w.index);
 		return 0;

@@ -10,14 +10,16 @@
  *
  * One side of a pair is active: it writes into the memory of the other side, reads from it, and
  * gets the completions. The passive side does nothing and gets no notification. With these rules
- * both sides can reuse their memory safely: - After the data of a write, the active side reads one
- * byte back over the same pair. The write counts as done when this byte arrives: the data is then
- * in the other side's memory, whatever route the reply to the request takes. - port_rdma_drop()
- * returns when the device no longer acts for the pair: the device discards everything that is still
- * in flight. Before the passive side uses offered memory in any other way, it drops each pair whose
- * failure the active side has reported, and all pairs of a session that has ended. - The active
- * side may reuse memory from which it sends when port_rdma_poll() says so, also after a failure:
- * the device flushes a failed pair first.
+ * both sides can reuse their memory safely:
+ * - After the data of a write, the active side reads one byte back over the same pair. The write
+ *   counts as done when this byte arrives: the data is then in the other side's memory, whatever
+ *   route the reply to the request takes.
+ * - port_rdma_drop() returns when the device no longer acts for the pair: the device discards
+ *   everything that is still in flight. Before the passive side uses offered memory in any other
+ *   way, it drops each pair whose failure the active side has reported, and all pairs of a session
+ *   that has ended.
+ * - The active side may reuse memory from which it sends when port_rdma_poll() says so, also after
+ *   a failure: the device flushes a failed pair first.
  *
  * On an Ethernet leg a pair uses RoCE v2 with the GID of the leg's own address; RoCE v1 is
  * unsupported. On an IPoIB leg it uses the GID of the InfiniBand port, the LIDs of both sides and

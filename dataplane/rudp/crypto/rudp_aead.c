@@ -42,12 +42,12 @@ int rudp_aead_init(struct rudp_aead *a, enum rudp_cipher cipher, bool seal,
 
 /*
  * To tag a packet without encrypting it, GCM needs only GHASH and one block of AES per packet (NIST
- * SP 800-38D, 6.4, 7.1). Calling these two functions directly takes 60 ns in libcrypto. Libcrypto's
- * AEAD interface takes five times as long, because of the overhead of its calls.
+ * SP 800-38D, 6.4, 7.1). In libcrypto, calling these two functions directly takes 60 ns; its AEAD
+ * interface takes five times as long, because of the overhead of its calls.
  */
 static void block(const uint8_t in[16], uint8_t out[16], const void *ctx)
 {
-	/* EVP_Cipher() cannot fail here, because it gets a whole block and a context with a key. */
+	/* EVP_Cipher() cannot fail, because it gets a whole block and a context with a key. */
 	(void)EVP_Cipher((EVP_CIPHER_CTX *)ctx, out, in, 16);
 }
 
@@ -79,7 +79,7 @@ void rudp_aead_done(struct rudp_aead *a)
 {
 	rudp_aead_mb_free(a->mb);
 	CRYPTO_gcm128_release(a->tag);
-	EVP_CIPHER_CTX_free(a->ctx); /* wipes the key */
+	EVP_CIPHER_CTX_free(a->ctx); /* this also wipes the key */
 	*a = (struct rudp_aead){NULL};
 }
 
@@ -157,8 +157,8 @@ int rudp_aead_seal_end(struct rudp_aead *a, uint8_t ret_tag[RUDP_AEAD_TAG_BYTES]
 		CRYPTO_gcm128_tag(a->tag, ret_tag, RUDP_AEAD_TAG_BYTES);
 		return 0;
 	}
-	/* Read the tag through a parameter that was prepared once. The older ctrl call would build
-	 * the same parameter for each packet. */
+	/* Read the tag by a parameter that was prepared once. The older interface,
+	 * EVP_CIPHER_CTX_ctrl(), would build the same parameter for each packet. */
 	return EVP_EncryptFinal_ex(a->ctx, none, &n) == 1 &&
 			       EVP_CIPHER_CTX_get_params(a->ctx, params) == 1
 		       ? 0

@@ -4,7 +4,8 @@
  * section 12) calls AESGCM and ChaChaPoly, with a 32-byte key, a 64-bit nonce that must not repeat,
  * and a 16-byte tag. It wraps contexts of libcrypto or, for packets, of libipsec-mb if that library
  * is available. Contexts are created once, so nothing is allocated per packet. Only the handshake
- * (rudp_noise) and packet protection (rudp_secure) use it; it knows no packet format.
+ * (rudp_noise) and packet protection (rudp_secure) use it. It does not depend on the format of
+ * packets.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_AEAD_H
 #define PLENUM_DATAPLANE_RUDP_AEAD_H
@@ -19,12 +20,12 @@
 /* The ciphers, with their numbers in packets. */
 enum rudp_cipher { RUDP_CIPHER_NONE, RUDP_AESGCM, RUDP_CHACHAPOLY, RUDP_CIPHER_MAX };
 
-struct rudp_aead { /* one direction, one key at a time; all zeros: no cipher */
+struct rudp_aead { /* context for one direction and one key at a time; all zeros: no cipher */
 	/* Context of libipsec-mb; NULL: libcrypto is used, with the contexts below. */
 	struct rudp_aead_mb *mb;
 	void *ctx;
-	void *tag; /* libcrypto's GHASH context if packets are only tagged, in which case ctx
-		      encrypts single blocks; else NULL */
+	void *tag; /* libcrypto's GHASH context, if packets are tagged but not encrypted; ctx then
+		      encrypts single blocks. Otherwise NULL */
 	enum rudp_cipher cipher;
 	bool seal;
 };
@@ -37,12 +38,12 @@ enum rudp_cipher rudp_cipher_best(void);
 int rudp_aead_init(struct rudp_aead *a, enum rudp_cipher cipher, bool seal,
 		   const uint8_t key[RUDP_AEAD_KEY_BYTES]);
 #define RUDP_AEAD_CLEAR_MAX 64
-/* Like rudp_aead_init, but for packets, with the faster of the two libraries, which produce the
- * same tags. If `encrypts` is false, packets are only tagged, and rudp_aead_crypt() must not be
- * called. An encrypted packet may have at most RUDP_AEAD_CLEAR_MAX bytes in clear. */
+/* Like rudp_aead_init(), but for packets: uses the faster of the two libraries, which produce equal
+ * tags. If `encrypts` is false, packets are only tagged, and rudp_aead_crypt() must not be called.
+ * An encrypted packet may have at most RUDP_AEAD_CLEAR_MAX bytes in clear. */
 int rudp_aead_init_packets(struct rudp_aead *a, enum rudp_cipher cipher, bool encrypts, bool seal,
 			   const uint8_t key[RUDP_AEAD_KEY_BYTES]);
-/* While this is true, new contexts do not use libipsec-mb; for tests and comparisons. */
+/* If true, new contexts do not use libipsec-mb. For tests and comparisons. */
 extern bool rudp_aead_only_libcrypto;
 void rudp_aead_done(struct rudp_aead *a);
 /* Replaces the key of the context. */
@@ -57,8 +58,8 @@ int rudp_aead_begin(struct rudp_aead *a, uint64_t n);
 int rudp_aead_clear(struct rudp_aead *a, const uint8_t *p, size_t len);
 int rudp_aead_crypt(struct rudp_aead *a, const uint8_t *in, size_t len, uint8_t *out);
 int rudp_aead_seal_end(struct rudp_aead *a, uint8_t ret_tag[RUDP_AEAD_TAG_BYTES]);
-/* Returns 0, or -EBADMSG if the packet is not what the peer sealed. The output must then not be
- * used. */
+/* Returns 0, or -EBADMSG if the packet was changed or is not from the peer. The output must then
+ * not be used. */
 int rudp_aead_open_end(struct rudp_aead *a, const uint8_t tag[RUDP_AEAD_TAG_BYTES]);
 /* Makes the tag of a tag-only packet in one call. The result is the same as with begin, clear and
  * seal_end, but this is faster. Returns 0 or a negative errno. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Implements AES-256-GCM with libipsec-mb; stubs if the library was missing at build time. */
+/* AES-256-GCM by libipsec-mb. If the library was missing at build time, these are stubs. */
 #include "dataplane/rudp/crypto/rudp_aead_mb.h"
 
 #ifdef HAVE_IPSEC_MB
@@ -21,10 +21,10 @@ struct rudp_aead_mb {
 	uint8_t clear[RUDP_AEAD_MB_CLEAR_MAX];
 	size_t clear_len;
 	bool tags, seal;
-	bool begun; /* the library has received the clear part */
+	bool begun; /* the clear part was passed to the library */
 };
 
-static IMB_MGR *mgr; /* table of the library's functions, which keep no state in it */
+static IMB_MGR *mgr; /* table of the library's functions; they store no state in it */
 
 static struct rudp_aead_mb *context_new(const uint8_t key[32], bool tags, bool seal)
 {
@@ -39,10 +39,10 @@ static struct rudp_aead_mb *context_new(const uint8_t key[32], bool tags, bool s
 	return m;
 }
 
-/* Length of the test data: longer than most packets, and no multiple of the block size. */
+/* Length of the test data: longer than most packets, and not a multiple of the block size. */
 #define TESTED_BYTES 2101U
 
-/* Checks that tagging a packet in one piece and in two gives the same tag. */
+/* Checks that tagging a packet in one piece and in two pieces gives the same tag. */
 static bool tags_agree(void)
 {
 	uint8_t text[TESTED_BYTES], parts[TAG_BYTES], whole[TAG_BYTES];
@@ -74,7 +74,7 @@ static bool self_test(void)
 	static const uint8_t zeros[32];
 	bool right = true;
 
-	for (unsigned i = 0; right && i < 3; i++) { /* three operations: tag alone, seal, open */
+	for (unsigned i = 0; right && i < 3; i++) { /* three operations: tag only, seal, open */
 		struct rudp_aead_mb *m = context_new(zeros, i == 0, i < 2);
 		uint8_t out[TAG_BYTES], tag[TAG_BYTES];
 
@@ -91,8 +91,8 @@ static bool self_test(void)
 	return right;
 }
 
-/* Loads the library. Only tests have several threads, any of which may be the first to use it; a
- * worker has one thread. */
+/* Loads the library. In tests, which have several threads, any thread may be the first to use it; a
+ * worker has only one thread. */
 static void mgr_init(void)
 {
 	const uint64_t needed = IMB_FEATURE_AESNI | IMB_FEATURE_PCLMULQDQ;
@@ -189,8 +189,8 @@ void rudp_aead_mb_end(struct rudp_aead_mb *m, uint8_t ret_tag[16])
 void rudp_aead_mb_tag(struct rudp_aead_mb *m, const uint8_t nonce[12], const uint8_t *p, size_t len,
 		      uint8_t ret_tag[16])
 {
-	/* GCM without plain text: the function reads no input text and writes no output text, so
-	 * both pointers are unused. */
+	/* Without plain text, GCM reads no input text and writes no output text, so both pointers
+	 * are unused. */
 	IMB_AES256_GCM_ENC(mgr, &m->key, &m->ctx, ret_tag, p, 0, nonce, p, len, ret_tag, TAG_BYTES);
 }
 

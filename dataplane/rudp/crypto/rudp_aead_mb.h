@@ -3,7 +3,8 @@
  * AES-256-GCM for packets with libipsec-mb. It uses the wide vector instructions of newer x86
  * processors and takes a third of the time that libcrypto 3.0 takes. rudp_aead_mb_new returns NULL
  * if the library was missing at build time or the processor lacks the instructions; rudp_aead.c
- * then uses libcrypto. The caller chooses nonces; this module knows no packet format.
+ * then uses libcrypto. The caller chooses the nonces. This module does not depend on the format of
+ * packets.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_AEAD_MB_H
 #define PLENUM_DATAPLANE_RUDP_AEAD_MB_H

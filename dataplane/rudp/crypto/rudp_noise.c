@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The Noise handshake NNpsk0, in the order of the specification: symmetric state, then handshake
- * state. It knows no packets, so that tests can check it against the published vectors.
+ * The Noise handshake NNpsk0, in the order of the specification: first the symmetric state, then
+ * the handshake state. It does not depend on packets, so tests can check it against the published
+ * vectors.
  */
 #include "dataplane/rudp/crypto/rudp_noise.h"
 #include "netcfg/base/base.h"
@@ -51,7 +52,7 @@ bool rudp_noise_equal(const void *a, const void *b, size_t len)
 	return CRYPTO_memcmp(a, b, len) == 0;
 }
 
-/* HKDF(ck, input, n_out) of the specification. Writes the n_out outputs one after the other. */
+/* HKDF(ck, input, n_out) of the specification. Writes n_out outputs one after the other. */
 static int hkdf(const uint8_t ck[HASH], const uint8_t *input, size_t len, unsigned n_out,
 		uint8_t *ret)
 {
@@ -108,7 +109,8 @@ static int mix_key_and_hash(struct rudp_noise *ns, const uint8_t *input, size_t 
 	return r;
 }
 
-/* len: length of the plain text. The tag follows the cipher text. */
+/* EncryptAndHash() of the specification. len: length of the plain text. The tag follows the cipher
+ * text. */
 static int encrypt_and_hash(struct rudp_noise *ns, const uint8_t *in, size_t len, uint8_t *out)
 {
 	struct rudp_aead a;
@@ -151,8 +153,8 @@ static int public_key(const uint8_t e[KEY], uint8_t ret[KEY])
 	return ok ? 0 : -EIO;
 }
 
-/* DH(own, other) of the specification. Refuses a point of small order, for which the result is
- * zero. */
+/* DH(own, other) of the specification. Refuses a public key of small order, because the result
+ * would be zero. */
 static int dh(const uint8_t own[KEY], const uint8_t other[KEY], uint8_t ret[KEY])
 {
 	EVP_PKEY *key = EVP_PKEY_new_raw_private_key(EVP_PKEY_X25519, NULL, own, KEY);

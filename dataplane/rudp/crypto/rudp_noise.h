@@ -8,8 +8,8 @@
  *
  * It has two messages; each consists of a 32-byte key, a payload and a 16-byte tag. A host without
  * the pre-shared key can neither make nor read a message. The functions follow the specification
- * and its names; libcrypto provides the primitives. They have no state but struct rudp_noise, send
- * nothing, and the caller passes the ephemeral key, so they need no random numbers.
+ * and its names; libcrypto provides the primitives. Their only state is struct rudp_noise. They
+ * send nothing. The caller passes the ephemeral key, so they need no random numbers.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_NOISE_H
 #define PLENUM_DATAPLANE_RUDP_NOISE_H
@@ -32,7 +32,7 @@ struct rudp_noise { /* HandshakeState of the specification, with its CipherState
 		re[RUDP_NOISE_KEY_BYTES]; /* own private key; the peer's public key */
 };
 
-struct rudp_noise_keys { /* result of Split() for the calling side */
+struct rudp_noise_keys { /* result of Split(), for the side that calls it */
 	uint8_t tx[RUDP_AEAD_KEY_BYTES], rx[RUDP_AEAD_KEY_BYTES];
 };
 
@@ -41,14 +41,14 @@ int rudp_noise_init(struct rudp_noise *ns, enum rudp_cipher cipher, bool initiat
 		    const uint8_t psk[RUDP_NOISE_KEY_BYTES], const void *prologue, size_t len);
 /* Wipes every secret. */
 void rudp_noise_done(struct rudp_noise *ns);
-/* Writes our message, which is the first message if we are the initiator, else the second. e: 32
+/* Writes this side's message: the first message if it is the initiator, else the second. e: 32
  * random bytes. The message has len + RUDP_NOISE_OVERHEAD bytes. Returns 0, -EIO, or -EBADMSG if
  * the peer's key is invalid. */
 int rudp_noise_write(struct rudp_noise *ns, const uint8_t e[RUDP_NOISE_KEY_BYTES],
 		     const void *payload, size_t len, uint8_t *ret_msg);
-/* Reads the peer's message; ret_payload must have room for len - RUDP_NOISE_OVERHEAD bytes. Returns
- * 0, -EIO, or -EBADMSG if the message is too short or was made with another key. After a failure ns
- * is invalid. */
+/* Reads the peer's message; ret_payload must have space for len - RUDP_NOISE_OVERHEAD bytes.
+ * Returns 0, -EIO, or -EBADMSG if the message is too short or was made with another key. After a
+ * failure ns is invalid. */
 int rudp_noise_read(struct rudp_noise *ns, const uint8_t *msg, size_t len, uint8_t *ret_payload);
 /* Computes the session's keys; call it after both messages. */
 int rudp_noise_split(struct rudp_noise *ns, struct rudp_noise_keys *ret);
@@ -62,7 +62,7 @@ int rudp_noise_mac(const uint8_t key[RUDP_NOISE_KEY_BYTES], const void *data, si
 		   uint8_t ret[RUDP_NOISE_HASH_BYTES]);
 /* Compares in constant time, so that the time does not reveal how many bytes are equal. */
 bool rudp_noise_equal(const void *a, const void *b, size_t len);
-/* Erases len bytes securely. */
+/* Overwrites len bytes in a way that the compiler cannot remove. */
 void rudp_noise_wipe(void *p, size_t len);
 
 #endif

@@ -2,7 +2,7 @@
 /* The receiver's record of packet numbers. */
 #include "dataplane/rudp/path/rudp_acks.h"
 
-/* A packet number that is this far ahead exceeds any sender's window, so the packet is not from our
+/* No sender has a window this large, so a packet with a number this far ahead is not from the
  * peer. */
 #define PN_JUMP_MAX (1U << 20)
 
@@ -11,7 +11,7 @@ bool rudp_acks_seen(const struct rudp_acks *a, uint64_t pn)
 	if (pn > a->top)
 		return false;
 	if ((a->top >> 6) - (pn >> 6) >= RUDP_ACK_WORDS)
-		return true; /* too old to tell */
+		return true; /* the packet is too old to decide */
 	return a->words[(pn >> 6) % RUDP_ACK_WORDS] >> (pn & 63) & 1;
 }
 
@@ -33,8 +33,8 @@ void rudp_acks_note_unordered(struct rudp_acks *a, uint64_t pn)
 {
 	uint64_t word = pn >> 6, w = a->top >> 6;
 
-	a->now = true; /* acknowledge at once, because the packet fills a gap: the sender learns
-			  early that it was not lost */
+	a->now = true; /* acknowledge at once, because the packet closes a gap: the sender then
+			  knows early that it was not lost */
 	if (pn <= a->top)
 		return;
 	if (word - w >= RUDP_ACK_WORDS)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The receiver's record of the packet numbers that arrived on one path (RFC 9000, 13.2). It tells
- * which packets are new, and what the next acknowledgement contains. It sends nothing and does not
- * use struct rudp_path. Times in ns.
+ * The receiver's record of the packet numbers that arrived on one path (RFC 9000, 13.2). It shows
+ * which packets are new and what the next acknowledgement contains. It sends nothing and does not
+ * use struct rudp_path. Times are in ns.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_ACKS_H
 #define PLENUM_DATAPLANE_RUDP_ACKS_H
@@ -10,8 +10,8 @@
 #include "dataplane/rudp/wire/wire.h"
 #include "netcfg/base/base.h"
 
-/* Number of words with a bit for each of 64 packets: enough for all packets that a sender may have
- * in flight. */
+/* Number of words, each with a bit for each of 64 packets. They are enough for all packets that a
+ * sender may have in flight. */
 #define RUDP_ACK_WORDS 64U
 #define RUDP_ACK_EVERY_PACKETS 32
 #define RUDP_ACK_EVERY_BYTES (64U << 10)
@@ -19,10 +19,10 @@
 
 struct rudp_acks {
 	uint64_t top;	  /* highest packet number seen, 0: none */
-	uint64_t arrived; /* number of packets that arrived, each counted once, including those
-			     dropped for lack of memory */
-	uint64_t top_ns, top_gap; /* top_ns: when packet `top` arrived; top_gap: time between our
-				     last poll before that and its arrival */
+	uint64_t arrived; /* number of packets that arrived, each counted once, including those that
+			     were dropped for lack of memory */
+	uint64_t top_ns, top_gap; /* top_ns: when packet `top` arrived; top_gap: time between the
+				     last poll before that and the packet's arrival */
 	uint64_t words[RUDP_ACK_WORDS];
 	uint64_t dirty_word; /* lowest word that changed since the last acknowledgement */
 	uint32_t pending, pending_bytes;
@@ -31,7 +31,7 @@ struct rudp_acks {
 	uint64_t deadline;
 };
 
-/* Parts of rudp_acks_check() and rudp_acks_note() for packets that arrive out of order. */
+/* The parts of rudp_acks_check() and rudp_acks_note() for packets that arrive out of order. */
 int rudp_acks_check_unordered(struct rudp_acks *a, uint32_t low, uint64_t *ret);
 void rudp_acks_note_unordered(struct rudp_acks *a, uint64_t pn);
 /* Checks a received packet number. low: its low 32 bits, as on the wire. Returns 1 and sets *ret to
@@ -44,7 +44,7 @@ static inline int rudp_acks_check(struct rudp_acks *a, uint32_t low, uint64_t *r
 	*ret = a->top + 1; /* the packet is the next one in order */
 	return 1;
 }
-/* Returns whether the packet is a duplicate, or too old to tell. */
+/* Returns whether the packet is a duplicate, or too old to decide that. */
 bool rudp_acks_seen(const struct rudp_acks *a, uint64_t pn);
 /* Records a new packet of len bytes. gap: time between the last poll before the packet arrived and
  * its processing. */
@@ -79,7 +79,7 @@ void rudp_acks_fill(const struct rudp_acks *a, uint64_t top, unsigned max_words,
 		    struct wire_ack *ret, uint64_t now);
 /* Call when an acknowledgement of everything pending was sent. */
 void rudp_acks_sent(struct rudp_acks *a);
-/* Returns the 64-bit number that ends in `low` and is nearest to `near`. */
+/* Returns the 64-bit number whose low 32 bits are `low` and that is nearest to `near`. */
 static inline uint64_t rudp_pn_expand(uint32_t low, uint64_t near)
 {
 	uint64_t pn = (near & ~0xffffffffULL) | low;

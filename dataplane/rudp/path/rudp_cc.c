@@ -15,25 +15,27 @@
 #include "dataplane/rudp/path/rudp_cc.h"
 
 #define CWND_MAX (4U << 20)
-/* Size of the first burst: sixty-four such bursts at once nearly fit a switch's queue. */
+/* Size of the first burst. Sixty-four such bursts at the same time nearly fit into the queue of a
+ * switch. */
 #define CWND_FIRST (16U << 10)
 #define CWND_FIRST_PACKETS 2U
 /* Bytes that count as one packet. A packet of 9000 bytes counts as two, because messages of 4 KiB
  * do not fill it. */
 #define UNIT(mtu) MIN_OF(mtu, 4500U)
-#define CWND_LEAST(mtu) ((mtu) / 16) /* smallest window: one packet in sixteen round trips */
-/* Bytes that must be in flight to keep a link of 10 Gb/s busy while threads are late by `ns`. */
+#define CWND_LEAST(mtu) ((mtu) / 16) /* minimum window: one packet in sixteen round trips */
+/* Number of bytes that must be in flight to keep a link of 10 Gb/s busy while threads are late by
+ * `ns`. */
 #define LATE_BYTES(ns) ((ns) / 4 * 5)
 #define LATE_BYTES_MOST (256U << 10)
 #define LATE_LEAST_NS (20 * NSEC_PER_USEC)
-/* Number of rounds after a cut for loss in which late threads do not raise the minimum window. */
+/* For this many rounds after a cut for loss, late threads do not raise the minimum window. */
 #define LATE_HOLD 100U
 
 /*
- * If round trips vary by more than the queue of any switch explains, the cause is hosts whose delay
- * no timestamp shows, such as virtual machines. Every other sample then looks like a queue, and a
- * late packet looks like a lost one. On such paths neither delay nor loss shrinks the window below
- * the size that keeps the host busy.
+ * If round trips vary by more than the queue of any switch can cause, the cause is the delay of
+ * hosts that timestamps do not show, such as virtual machines. On such a path, every other sample
+ * looks like a queue, and a late packet looks like a lost one. So neither delay nor loss shrinks
+ * the window below the size that keeps the host busy.
  */
 #define NOISE_NS (500 * NSEC_PER_USEC)
 #define NOISY_FLOOR (64U << 10)
@@ -50,30 +52,30 @@
 /*
  * A queue keeps the order of its packets, so reordering means that some packets are slow by chance.
  * On such a path the target is raised by a part of the delay of reordered packets. The raise is
- * bounded, because a queue may hide behind that delay. Also, only the minimum of DELAYS_LEAST
- * samples shows whether there is a queue. This also applies to a sender of rare single packets,
+ * limited, because a queue may be a part of that delay. Also, only the minimum of DELAYS_LEAST
+ * samples shows whether there is a queue. That also holds for a sender of rare single packets,
  * which no other packet can overtake.
  */
 #define REORDERING_SHARE 2U
 #define REORDERING_MAX_NS (2 * NSEC_PER_MSEC)
 #define DELAYS_LEAST 8U
 
-/* A delay longer than this does not shrink the window: a busy host may hold a packet for so long,
- * but no switch does. */
+/* A delay longer than this does not shrink the window, because only a busy host holds a packet for
+ * so long, not a switch. */
 #define STALL_NS (8 * NSEC_PER_MSEC)
 /* Losses are heavy if more than one packet in this many is lost. Bad cables and rebooting switches
  * lose fewer packets. */
 #define LOSS_SHARE 50
 #define LOSS_PACKETS 256U /* minimum packets for a loss estimate */
 #define LOSS_LEAST 3
-/* After this many rounds of growth the window grows by a share of itself. */
+/* After this many rounds of growth, the window grows by a part of itself. */
 #define FAST_ROUNDS 8U
 
 /* The window after heavy loss. The factor is CUBIC's (RFC 9438, 4.6), to be no more aggressive than
  * other traffic. */
 #define AFTER_LOSS(cwnd) ((cwnd) / 10 * 7)
-/* The window after some loss while a queue builds up. The factor is ABE's (RFC 8511), because this
- * signal comes early. */
+/* The window after some loss while a queue builds up. The factor is that of ABE (RFC 8511), because
+ * this signal comes early. */
 #define AFTER_EARLY_LOSS(cwnd) ((cwnd) / 20 * 17)
 /* By how much the window is cut for delay: in proportion to the excess, with Swift's beta, but by
  * at most half at once. */
@@ -104,7 +106,7 @@ void rudp_cc_delay(struct rudp_cc *c, uint64_t network_ns, uint64_t host_ns)
 /* Returns the smallest number whose square is at least n; n: 1 to 2^16. */
 static uint64_t root_up(uint64_t n)
 {
-	uint64_t below = 0; /* the largest number so far whose square is less than n */
+	uint64_t below = 0; /* the largest known number whose square is less than n */
 
 	for (uint64_t bit = 128; bit; bit >>= 1)
 		if ((below + bit) * (below + bit) < n)
@@ -156,8 +158,8 @@ static void grow(struct rudp_cc *c, uint32_t mtu, bool clear)
 		c->growth_rounds++;
 	else
 		by = MAX_OF(by, clear ? GROW_CLEAR(c->cwnd) : GROW_FAST(c->cwnd));
-	/* Grow fast back to the window before the cut: the delay that caused the cut did not come
-	 * from a queue, or the queue has drained. */
+	/* Grow fast to the former window: the cause of the cut was not a queue, or the queue is
+	 * gone. */
 	if (clear && c->recover_to > c->cwnd)
 		by = MAX_OF(by, (c->recover_to - c->cwnd) / 2 + GROW_FAST(c->cwnd));
 	c->cwnd = MIN_OF(c->cwnd + by, CWND_MAX);
@@ -174,7 +176,8 @@ static bool heavy_loss(const struct rudp_cc *c)
 	return total >= LOSS_PACKETS && c->lost >= LOSS_LEAST && c->lost * LOSS_SHARE > total;
 }
 
-/* Returns the minimum window, whatever the delay, that keeps hosts with late threads busy. */
+/* Returns the minimum window that keeps hosts with late threads busy. It applies whatever the delay
+ * is. */
 static uint32_t late_floor(struct rudp_cc *c)
 {
 	if (c->late_hold) {
@@ -195,8 +198,9 @@ static bool is_noisy(const struct rudp_cc *c)
  * chance. */
 static bool needs_more(const struct rudp_cc *c, uint32_t mtu)
 {
-	bool alone = !c->limited && c->cwnd <= UNIT(mtu) / 2; /* reordering cannot occur with so few
-								 packets in flight */
+	bool alone = !c->limited && c->cwnd <= UNIT(mtu) / 2; /* with so few packets in flight,
+								 packets cannot overtake one
+								 another */
 
 	return c->n_delays < DELAYS_LEAST && (c->reordering_ns || alone);
 }

@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The congestion window of one path. The caller reports acknowledgements, losses and delays; this
- * module says how many bytes may be in flight, and at what rate they may leave. It sends nothing
- * and knows packets only by number. Windows in bytes, times in ns.
+ * The congestion window of one path. The caller reports acknowledgements, losses and delays. This
+ * module returns how many bytes may be in flight and at what rate they may be sent. It sends
+ * nothing, and uses packets only by number. Windows are in bytes, times in ns.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_CC_H
 #define PLENUM_DATAPLANE_RUDP_CC_H
 
 #include "netcfg/base/base.h"
 
-/* If the window has fewer packets than this, they are paced over the round trip */
+/* If the window has fewer packets than this, they are paced over the round trip. */
 #define RUDP_CC_PACE_PACKETS 8U
 
 struct rudp_cc {
 	uint32_t cwnd, cwnd_before; /* cwnd_before: value that rudp_cc_undo restores */
 	uint32_t recover_to;   /* the window before it was cut for delay, up to which it may grow
-				  fast; 0: the last cut was for loss */
-	bool startup, limited; /* startup: the window was never cut; limited: the window, not a
-				  lack of data, held the sender back */
+				  fast; 0: the window was last cut for loss */
+	bool startup, limited; /* startup: the window was never cut; limited: the sender had more
+				  data than the window allowed */
 	uint8_t growth_rounds; /* consecutive round trips in which the window grew */
-	uint8_t late_hold; /* number of further rounds in which late hosts do not raise the minimum
-			      window */
+	uint8_t late_hold;     /* for this many further rounds, late hosts do not raise the minimum
+				  window */
 	uint64_t round_end_pn;
 	uint64_t round_min_ns;
-	uint64_t late_ns;	/* smoothed delay that late threads of both hosts cause */
+	uint64_t late_ns;	/* smoothed delay of late threads at both hosts */
 	uint64_t noise_ns;	/* variation of round trips; set by the caller */
 	uint64_t reordering_ns; /* how late reordered packets have arrived; set by the caller */
-	unsigned n_delays;	/* number of samples in the current round, of which round_min_ns
-				   is the minimum */
+	unsigned n_delays;	/* number of samples in the current round; round_min_ns is their
+				   minimum */
 	uint32_t acked, lost, round_acked,
-		round_lost; /* numbers of packets; round_*: only of the current round */
+		round_lost; /* counts of packets; round_*: in the current round */
 };
 
 /* next_pn: number of the next packet to be sent. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Detects GSO bursts of which no packet arrives. */
+/* Detects whether all packets of GSO bursts are lost. */
 #include "dataplane/rudp/path/rudp_gso.h"
 #include "netcfg/base/base.h"
 
-/* Number of bursts in a row that must be lost. Even on a path that loses three of ten packets, so
- * many bursts are not lost by chance. */
+/* Bursts count as failing if this many in a row are lost. Even on a path that loses three of ten
+ * packets, so many are not lost by chance. */
 #define LOST_MOST 10U
-/* Packets leave one by one for this time; then a burst is tried again. The time doubles after each
- * failure. */
+/* After bursts have failed, packets are sent one by one for this time, and then a burst is tried
+ * again. The time doubles after each failure. */
 #define ALONE_NS (60 * NSEC_PER_SEC)
 #define TRIES_MOST 4U
 
@@ -19,8 +19,8 @@ void rudp_gso_watch(struct rudp_gso *t, uint64_t pn, unsigned n, uint16_t bytes,
 	t->watched[t->n_watched++] = (struct rudp_gso_span){pn, pn + n, msg, bytes};
 }
 
-/* Counts as lost those watched bursts of which no packet arrived before later packets of the same
- * message. */
+/* Counts as lost those watched bursts of which no packet arrived, although later packets of the
+ * same message arrived. */
 static void count_lost(struct rudp_gso *t)
 {
 	unsigned kept = 0;
@@ -51,8 +51,8 @@ enum rudp_gso_news rudp_gso_ack_done(struct rudp_gso *t, uint64_t now)
 	if (!t->overtaken)
 		return RUDP_GSO_NO_NEWS;
 	count_lost(t);
-	/* The packet size may be the cause of the loss, until a packet as large has arrived
-	 * singly. */
+	/* As long as no single packet of this size has arrived, the size may be the cause of the
+	 * loss. */
 	if (t->lost < LOST_MOST || t->single < t->last.bytes)
 		return RUDP_GSO_NO_NEWS;
 	t->n_watched = 0;

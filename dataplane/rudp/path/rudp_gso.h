@@ -4,8 +4,8 @@
  * in one call and that the kernel or the NIC segments into datagrams. Some NICs and hypervisors
  * advertise segmentation but corrupt it: every packet of every burst is lost, while single packets
  * arrive. If packets of that size do not arrive singly either, the cause is their size and not
- * segmentation. This module watches some bursts and tells the caller when none of them arrive. It
- * knows the path only by its packet numbers. Times in ns.
+ * segmentation. This module watches some bursts and reports to the caller when none of them arrive.
+ * It depends only on the path's packet numbers. Times are in ns.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_GSO_H
 #define PLENUM_DATAPLANE_RUDP_GSO_H
@@ -15,37 +15,37 @@
 #include <stdint.h>
 
 #define RUDP_GSO_WATCHED 8U
-struct rudp_gso { /* a struct of zeros: nothing is known yet */
+struct rudp_gso { /* a struct of zeros: nothing is known */
 	struct rudp_gso_span {
-		uint64_t from, to;   /* packet numbers [from, to) */
-		uint64_t msg;	     /* identifies the message of which the burst carries a part */
+		uint64_t from, to;   /* the burst's packet numbers, from `from` to `to` - 1 */
+		uint64_t msg;	     /* identifies the message that the burst belongs to */
 		uint16_t bytes;	     /* size of the burst's first packet */
-	} watched[RUDP_GSO_WATCHED], /* bursts whose outcome is unknown; at most one while no burst
-					was lost */
+	} watched[RUDP_GSO_WATCHED], /* bursts whose outcome is unknown; at most one as long as no
+					burst was lost */
 		last;		     /* the last burst counted as lost */
 	uint8_t n_watched;
-	uint8_t overtaken;  /* bit per watched burst: set if the current acknowledgement covers a
+	uint8_t overtaken;  /* a bit for each watched burst: the current acknowledgement covers a
 			       later packet of the same message */
 	bool arrived;	    /* the current acknowledgement covers a packet of a burst */
 	uint16_t single;    /* size of the largest packet that has arrived since the first of the
 			       `lost` bursts */
 	uint8_t lost;	    /* consecutive bursts of which no packet arrived */
-	uint8_t tries;	    /* how often the time without bursts has been doubled */
-	uint64_t off_until; /* time (ns) until which packets leave one by one; 0: bursts never
-			       failed */
+	uint8_t tries;	    /* how often the time without bursts was doubled */
+	uint64_t off_until; /* time (ns) until which packets are sent one by one; 0: bursts have
+			       never failed */
 };
 
 enum rudp_gso_news { RUDP_GSO_NO_NEWS, RUDP_GSO_LOST, RUDP_GSO_ARRIVES };
 
-/* Returns whether bursts are off now: packets must leave one by one. */
+/* Returns whether packets must be sent one by one now. */
 static inline bool rudp_gso_is_off(const struct rudp_gso *t, uint64_t now)
 {
 	return now < t->off_until;
 }
 
 /* Call when the port has taken a burst in one send: n packets of this many bytes, numbered from pn
- * on. msg identifies their message. Packets of other messages prove nothing about this burst,
- * because the peer may have memory for them but none for this message. */
+ * on. msg identifies their message. Packets of other messages say nothing about this burst, because
+ * the peer may have memory for these messages but none for this one. */
 void rudp_gso_watch(struct rudp_gso *t, uint64_t pn, unsigned n, uint16_t bytes, uint64_t msg,
 		    uint64_t now);
 static inline void rudp_gso_sent(struct rudp_gso *t, uint64_t pn, unsigned n, uint16_t bytes,

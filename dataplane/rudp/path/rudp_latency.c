@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Measures the least round trip in each time window of a path, and decides whether the path is
+/* Measures the minimum round trip in each time window of a path, and decides whether the path is
  * slow. */
 #include "dataplane/rudp/path/rudp_latency.h"
 
@@ -8,17 +8,16 @@
 #define WINDOWS_SLOW 2
 #define WINDOWS_GOOD 2
 #define USUAL_WINDOWS 16U /* number of windows in the average */
-#define USUAL_LEAST 3U	  /* fewer windows are too few to know the path's usual round trip */
+#define USUAL_LEAST 3U	  /* with fewer windows, the usual round trip of the path is unknown */
 /* If no other path is faster, the round trip of a slow path becomes its usual round trip after
- * about an hour, because the peer may have moved to a place farther away. */
+ * about an hour, because the peer may now be farther away. */
 #define USUAL_SLOW_WINDOWS 8192U
 
 void rudp_latency_add(struct rudp_latency *l, uint64_t rtt, uint64_t host, uint64_t now)
 {
 	if (l->window_ns == 0)
 		l->window_ns = now;
-	host += host / HOST_MORE; /* the peer rounds its part of the host delay down, see
-				     wire_gap_code() */
+	host += host / HOST_MORE; /* the peer rounds its own delay down, see wire_gap_code() */
 	if (host >= rtt)
 		return;
 	l->least = l->samples ? MIN_OF(l->least, rtt - host) : rtt - host;
@@ -51,8 +50,8 @@ static bool is_late(const struct rudp_latency *l)
 void rudp_latency_compare(const struct rudp_latency *l, int port, uint64_t now,
 			  struct rudp_latency_others *o)
 {
-	/* A value counts as recent for several windows, because paths to a peer with many sessions
-	 * are probed rarely. */
+	/* A value counts as recent for several windows, because the paths to a peer with many
+	 * sessions are probed rarely. */
 	uint64_t current = 3 * MAX_OF(l->last_took, RUDP_LATENCY_WINDOW_NS);
 
 	if (l->last == 0 || now > l->last_ns + current)
@@ -64,8 +63,8 @@ void rudp_latency_compare(const struct rudp_latency *l, int port, uint64_t now,
 	o->port = port;
 }
 
-/* Returns the round trip with which the window is compared: the usual round trip of the path, or
- * the least of the paths of other ports, whichever is smaller. */
+/* Returns the round trip to compare the window with: the usual round trip of the path or, if that
+ * is less, the minimum of the paths of other ports. */
 static uint64_t reference(const struct rudp_latency *l, const struct rudp_latency_others *o,
 			  int *ret_port)
 {
@@ -100,7 +99,7 @@ static void slow_set(struct rudp_latency *l, uint64_t than, int port)
 	l->slow_run = l->good_run = 0;
 }
 
-/* Judges a window of a slow path. A path that has become faster, but not fast enough, stays
+/* Decides on a window of a slow path. A path that has become faster, but not fast enough, stays
  * slow. */
 static enum rudp_latency_news judge_slow(struct rudp_latency *l, uint64_t than, int port)
 {

@@ -6,7 +6,7 @@
 #define PPM 1000000U
 #define TRY_GAP_DOUBLED_MOST 3U
 
-/* Common MTUs of links. If the limit of the hosts' links is larger, it is probed in addition. */
+/* Common MTUs of links. The limit of the hosts' links is probed as well if it is larger. */
 static const uint16_t common[] = {1500, 4096, 9000};
 
 static void probe_add(struct rudp_mtu *m, unsigned bytes, uint64_t now)
@@ -32,7 +32,7 @@ static unsigned limit(const struct rudp_mtu *m)
 	return m->too_large ? m->too_large - 1U : m->max;
 }
 
-/* Probes all common sizes at once, and in any case the largest possible size. */
+/* Probes all common sizes at the same time, and the largest possible size. */
 static void probe_common(struct rudp_mtu *m, uint64_t now)
 {
 	probe_add(m, limit(m), now);
@@ -45,9 +45,9 @@ static unsigned search_end(struct rudp_mtu *m, uint64_t now)
 {
 	m->done = true;
 	m->round = 0;
-	if (m->before_fall) /* The size fell before and the search has reached it again. So
+	if (m->before_fall) /* the search has reached the size again that had failed before. So
 			       random loss was the cause, and from now on more probes must be
-			       lost. */
+			       lost */
 		m->lost_limit = m->cur >= m->before_fall
 					? (uint8_t)MIN_OF(m->lost_limit * 2U, RUDP_MTU_LOST_MOST)
 					: RUDP_MTU_LOST_LEAST;
@@ -63,7 +63,7 @@ static unsigned search_end(struct rudp_mtu *m, uint64_t now)
 	return RUDP_MTU_FOUND;
 }
 
-/* Continues the search once no probe is in flight. */
+/* Continues the search if no probe is in flight. */
 static unsigned search_continue(struct rudp_mtu *m, uint64_t now)
 {
 	if (m->done || probing(m))
@@ -73,8 +73,8 @@ static unsigned search_continue(struct rudp_mtu *m, uint64_t now)
 		return search_end(m, now);
 	if (m->round == 0)
 		probe_common(m, now);
-	else if (m->round == 1) /* The common size that arrived is usually the exact path MTU,
-				   so probe only a little above it. */
+	else if (m->round == 1) /* the common size that arrived is usually the exact path MTU, so
+				   probe only a little above it */
 		probe_add(m, MIN_OF(m->cur + RUDP_MTU_STEP, limit(m)), now);
 	else
 		probe_add(m, (m->cur + limit(m) + 1U) / 2, now);
@@ -175,7 +175,7 @@ static struct rudp_mtu_probe *probe_find(struct rudp_mtu *m, uint64_t pn)
 	return NULL;
 }
 
-/* Drops probes whose result would tell nothing new. */
+/* Drops probes whose result would not change anything. */
 static void probes_settle(struct rudp_mtu *m)
 {
 	for (unsigned i = 0; i < RUDP_MTU_PROBES; i++)
@@ -204,7 +204,8 @@ static unsigned fall_back(struct rudp_mtu *m, uint64_t now)
 	return RUDP_MTU_FELL | search_start(m, now);
 }
 
-/* Returns a number of probes that are all lost by chance only once in about a million times. */
+/* Returns how many probes must be lost so that this happens by chance only once in about a million
+ * times. */
 unsigned rudp_mtu_tries(uint32_t ppm)
 {
 	uint64_t by_chance = PPM;

@@ -5,19 +5,22 @@
 #define PPM 1000000
 #define WINDOW_NS NSEC_PER_SEC
 #define WINDOW_MOST_NS (10 * NSEC_PER_SEC)
-/* Length of a window in which packets were lost, but too few to decide. */
+/* Length of a window in which packets were lost, but too few to decide whether the path is
+ * lossy. */
 #define WINDOW_SUSPECTED_NS (30 * NSEC_PER_SEC)
 #define LOST_SUSPECTED 2
-#define PACKETS_MANY 4000 /* enough packets to distinguish RUDP_LOSS_LEAST_PPM from no loss */
-#define PACKETS_LEAST 16  /* fewer packets do not change the share shown */
-#define LOST_LEAST 8	  /* fewer lost packets may be chance, or one short interruption */
+/* With this many packets, a loss of RUDP_LOSS_LEAST_PPM differs clearly from no loss. */
+#define PACKETS_MANY 4000
+#define PACKETS_LEAST 16 /* with fewer packets, the reported share does not change */
+/* Fewer lost packets may be due to chance, or to one short interruption. */
+#define LOST_LEAST 8
 #define PACKETS_SHOWN 1000
-/* Number of packets from which the share shown for a lossy path is computed. It is smaller than for
- * other paths, to follow changes sooner. */
+/* The reported share of a lossy path is computed from this many packets. They are fewer than for
+ * other paths, so that it follows changes sooner. */
 #define PACKETS_SHOWN_LOSSY 200
 #define WINDOWS_BAD 2
 #define WINDOWS_GOOD 2
-/* A lossy path has this many times its usual loss share, or the share of the other path */
+/* A path becomes lossy at this many times its usual loss share, or the share of the other path. */
 #define FAR 4U
 
 void rudp_loss_add(struct rudp_loss_rate *t, int64_t expected, int64_t lost, uint64_t now)
@@ -54,7 +57,7 @@ static bool is_complete(const struct rudp_loss_rate *t, uint64_t now)
 		return false;
 	if (t->lost >= LOST_LEAST || t->expected >= PACKETS_MANY)
 		return true;
-	if (t->shown_expected == 0 && t->lost == 0) /* no share is known yet */
+	if (t->shown_expected == 0 && t->lost == 0) /* no share is known so far */
 		return t->expected >= PACKETS_LEAST;
 	if (t->lossy_ppm)
 		return shows_recovery(t);
@@ -73,16 +76,16 @@ static void show(struct rudp_loss_rate *t)
 	t->shown_lost += t->lost;
 }
 
-/* Computes the shown share from the current window alone, because the path has just become lossy or
- * stopped being lossy, and earlier windows show its former state. */
+/* Computes the reported share from the current window alone: the path has just become lossy or
+ * stopped being lossy, so earlier windows are outdated. */
 static void show_only_this(struct rudp_loss_rate *t)
 {
 	t->shown_expected = t->expected;
 	t->shown_lost = t->lost;
 }
 
-/* Returns the loss share above which the path is lossy: far above its own past, or far above
- * another path to the same peer. */
+/* Returns the loss share above which the path is lossy: far above its former share, or far above
+ * the share of another path to the same peer. */
 static uint32_t limit_ppm(const struct rudp_loss_rate *t, uint32_t sister_ppm)
 {
 	uint32_t far = FAR * MIN_OF(MIN_OF(t->usual_ppm, sister_ppm), RUDP_LOSS_MOST_PPM);
@@ -90,7 +93,7 @@ static uint32_t limit_ppm(const struct rudp_loss_rate *t, uint32_t sister_ppm)
 	return MIN_OF(MAX_OF(far, RUDP_LOSS_LEAST_PPM), RUDP_LOSS_MOST_PPM);
 }
 
-/* Judges a window in which a lossy path lost much less than before. */
+/* Decides on a window in which a lossy path lost much less than before. */
 static enum rudp_loss_news judge_good(struct rudp_loss_rate *t, uint32_t ppm, uint32_t limit)
 {
 	if (++t->good_run < WINDOWS_GOOD)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Computes round-trip times. The handshake takes samples too, so this file does not depend on the
- * handling of losses. */
+/* Computes round-trip times. It does not depend on the handling of losses, because the handshake
+ * takes samples too. */
 #include "dataplane/rudp/path/rudp_rtt.h"
 
 #define FIRST_RTO_NS (5 * NSEC_PER_MSEC)
-/* Time without a sample near the minimum after which the minimum is measured again. */
+/* If there was no sample near the minimum for this time, the minimum is measured again. */
 #define BASE_PERIOD_NS (10 * NSEC_PER_SEC)
 #define BASE_AGAIN(base) ((base) / 16)
 #define DRAIN_SAMPLES 4U
 
-/* Updates the minimum. A standing queue must not be mistaken for a longer route: if no sample near
- * the minimum was seen for a while, the window shrinks for a moment, and the packets sent then
+/* Updates the minimum. A standing queue must not be taken for a longer route: if there was no
+ * sample near the minimum for a while, the window shrinks for a moment, and the packets sent then
  * measure the round trip without a queue. */
 static void base_update(struct rudp_rtt *t, uint64_t rtt, uint64_t now)
 {
@@ -28,7 +28,8 @@ static void base_update(struct rudp_rtt *t, uint64_t rtt, uint64_t now)
 		t->drain_n = 0;
 		return;
 	}
-	if (now - rtt < t->drain_ready) /* the packet was sent while the queue still existed */
+	if (now - rtt < t->drain_ready) /* ignore this packet, because it was sent while the queue
+					   still existed */
 		return;
 	t->drain_least = MIN_OF(t->drain_least, rtt);
 	if (++t->drain_n < DRAIN_SAMPLES)

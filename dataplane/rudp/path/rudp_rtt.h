@@ -16,8 +16,8 @@ struct rudp_rtt {
 	uint64_t base, base_until; /* base: the minimum round trip; base_until: when the minimum
 				      must be measured again */
 	uint64_t drain_ready,
-		drain_least; /* drain_least: least round trip since the measurement of `base` began
-				again; only packets that were sent after drain_ready count */
+		drain_least; /* drain_least: minimum round trip since `base` is being measured
+				again, for packets that were sent after drain_ready */
 	unsigned drain_n;
 	uint64_t net_srtt, net_rttvar; /* smoothed round trip and its variation, without the
 					  delay of late hosts */
@@ -31,14 +31,14 @@ uint64_t rudp_rtt_rto(const struct rudp_rtt *t, uint64_t ack_delay, uint64_t lea
 void rudp_rtt_net_add(struct rudp_rtt *t, uint64_t net);
 /* Returns the retransmission timeout for hosts that are not late; UINT64_MAX: no sample yet. */
 uint64_t rudp_rtt_net_rto(const struct rudp_rtt *t, uint64_t ack_delay, uint64_t least);
-/* Returns whether the minimum round trip is being measured again, so that the sender must keep the
- * path's queue empty. */
+/* Returns whether the minimum round trip is being measured again, during which the sender must keep
+ * the path's queue empty. */
 static inline bool rudp_rtt_drains(const struct rudp_rtt *t)
 {
 	return t->drain_ready != 0;
 }
-/* Returns the time after which a packet counts as lost, counted from its sending, if a later packet
- * was acknowledged. reorder: how late reordered packets have arrived so far. */
+/* Returns how long after its sending a packet counts as lost, if a later packet was acknowledged.
+ * reorder: how late reordered packets have arrived so far. */
 static inline uint64_t rudp_rtt_loss_wait(const struct rudp_rtt *t, uint64_t reorder)
 {
 	/* An eighth of the round trip, as in RFC 9002 (6.1.2). */

@@ -12,7 +12,7 @@ void rudp_sent_init(struct rudp_sent *t, struct pkt_rec *ring, uint64_t now)
 				.ring_mask = RUDP_RING_FIRST - 1,
 				.next_pn = 1,
 				.tail_pn = 1,
-				.acked = {1}, /* packet numbers begin at 1, so mark number 0 as
+				.acked = {1}, /* packet numbers begin at 1, so number 0 counts as
 						 acknowledged */
 				.loss_deadline = UINT64_MAX,
 				.reorder_ns = RUDP_REORDER_FIRST_NS,
@@ -31,7 +31,7 @@ void rudp_sent_grow(struct rudp_sent *t)
 		had = 0;
 	}
 	memset(t->lent + had, 0, (mask + 1 - had) * sizeof(*t->ring));
-	/* The ring doubles: each record stays in place or moves to the new half. */
+	/* The ring doubles its size. Each record stays at its place or moves to the new half. */
 	for (uint64_t pn = t->tail_pn; pn < t->next_pn; pn++)
 		if (t->ring == t->first || (pn & mask) != (pn & t->ring_mask))
 			t->lent[pn & mask] = t->ring[pn & t->ring_mask];

@@ -9,8 +9,8 @@
 
 #include "dataplane/rudp/path/rudp_acks.h"
 
-#define RUDP_RING_FIRST 32U /* packet records that a path has at first */
-/* Number of packet records of a path when the path begins to use the session's memory. */
+#define RUDP_RING_FIRST 32U /* number of packet records that a path has itself */
+/* Number of packet records of a path when it begins to use the memory of the session. */
 #define RUDP_RING_MIN 512U
 /* Maximum number of packet records of a path: enough for a window of 4 MiB. */
 #define RUDP_RING_MAX 4096U
@@ -25,8 +25,8 @@ enum pkt_state {
 	PKT_IN_FLIGHT,
 	PKT_LOST,   /* counted as lost and retransmitted; a late acknowledgement corrects the
 		       count */
-	PKT_COPIED, /* the packet is in flight, but its chunks were also sent on another path;
-		       if it is lost, only this path's statistics count it */
+	PKT_COPIED, /* the packet is in flight, but its chunks were also sent on another path; if it
+		       is lost, only the statistics of this path count that */
 	PKT_MOVED,  /* the packet's chunks moved to another path while this path was suspect */
 	PKT_ACKED,
 };
@@ -47,7 +47,7 @@ _Static_assert(sizeof(struct pkt_rec) == 24, "small, because there are many");
 #define PKT_GRANT 1 /* value of `chunk` for a packet with grants */
 /* Value of `chunk` for an MTU probe, whose loss only shows that its size is too large. */
 #define PKT_PROBE 2
-#define PKT_ANNOUNCE UINT16_MAX /* `chunk` of a packet that announces a request */
+#define PKT_ANNOUNCE UINT16_MAX /* value of `chunk` for a packet that announces a request */
 
 struct rudp_sent {
 	struct pkt_rec *ring;
@@ -55,10 +55,10 @@ struct rudp_sent {
 	uint32_t in_flight; /* number of bytes in flight */
 	uint64_t next_pn, tail_pn, largest_acked;
 	uint64_t acked[RUDP_ACK_WORDS];
-	uint64_t progress_ns; /* last acknowledgement of a new packet, or first packet after idle;
-				 source port 0 only */
-	uint64_t acked_ns;    /* last acknowledgement of a new packet; 0: none yet */
-	uint64_t any_ns;      /* as progress_ns, but for packets from any source port */
+	uint64_t progress_ns; /* when a new packet was last acknowledged, or when the first packet
+				 after an idle time was sent; source port 0 only */
+	uint64_t acked_ns;    /* when a new packet was last acknowledged; 0: never */
+	uint64_t any_ns;      /* like progress_ns, but for packets from any source port */
 	uint64_t answered_ns; /* when the latest of the acknowledged packets was sent */
 	uint64_t pto_base;    /* time from which the probe timeout counts */
 	uint64_t loss_deadline;
@@ -76,7 +76,7 @@ static inline struct pkt_rec *rudp_sent_at(const struct rudp_sent *t, uint64_t p
 }
 /* ring: memory for RUDP_RING_MAX records. */
 void rudp_sent_init(struct rudp_sent *t, struct pkt_rec *ring, uint64_t now);
-/* Makes room for one more record; call it before rudp_sent_add(). */
+/* Makes space for one more record; call it before rudp_sent_add(). */
 void rudp_sent_grow(struct rudp_sent *t);
 /* Records a packet that the port has just taken; its number was t->next_pn. It carries n_chunks
  * chunks from `chunk` on, of the message in slot and gen. Returns true if it is the only packet in
@@ -103,14 +103,14 @@ static inline bool rudp_sent_add(struct rudp_sent *t, uint16_t slot, uint32_t ge
 		t->acked[(t->next_pn >> 6) % RUDP_ACK_WORDS] = 0;
 	return first;
 }
-/* Corrects the send time of the n packets from pn on: they left the host at `at`. */
+/* Corrects the send time of n packets from pn on: they were sent at `at`. */
 void rudp_sent_stamp(struct rudp_sent *t, uint64_t pn, unsigned n, uint64_t at);
 /* Records the acknowledgement of packets. word: index of a word of 64 packet numbers; bits: which
  * of them are acknowledged. Returns the bits that were not set before. */
 uint64_t rudp_sent_fresh(struct rudp_sent *t, uint64_t word, uint64_t bits);
 /* Call when a packet arrived `by` later than a packet that was sent after it. For the next second,
- * loss detection waits a little longer than `by`, but at most REORDER_MOST_NS; then the wait falls
- * again, see rudp_sent_reorder(). */
+ * loss detection waits a little longer than `by`, but at most REORDER_MOST_NS; then the wait
+ * becomes shorter again, see rudp_sent_reorder(). */
 void rudp_sent_reordered(struct rudp_sent *t, uint64_t by, uint64_t now);
 /* Returns how late reordered packets may arrive. The value halves with each second without a
  * reordered packet. */
@@ -118,7 +118,7 @@ uint64_t rudp_sent_reorder(struct rudp_sent *t, uint64_t now);
 /* Moves the tail to the oldest packet in flight. */
 void rudp_sent_advance(struct rudp_sent *t);
 /* Finds the next lost packet from *pn on, marks it as lost, and moves *pn behind it. *ret_copied:
- * whether it was PKT_COPIED. Returns NULL if there is none; t->loss_deadline then says when to
+ * whether it was PKT_COPIED. Returns NULL if there is none; t->loss_deadline is then the time to
  * search again. wait: value of rudp_rtt_loss_wait(). */
 struct pkt_rec *rudp_sent_next_lost(struct rudp_sent *t, uint64_t *pn, uint64_t wait, uint64_t now,
 				    bool *ret_copied);
@@ -126,7 +126,7 @@ static inline bool rudp_sent_in_flight(const struct pkt_rec *rec)
 {
 	return rec->state == PKT_IN_FLIGHT || rec->state == PKT_COPIED;
 }
-/* Returns since when no packet in flight was acknowledged, whatever its source port. */
+/* Returns since when no packet in flight was acknowledged, from any source port. */
 static inline uint64_t rudp_sent_silent_since(const struct rudp_sent *t)
 {
 	return MAX_OF(t->progress_ns, t->any_ns);

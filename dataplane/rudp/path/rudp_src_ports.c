@@ -4,15 +4,15 @@
 #include "dataplane/rudp/path/rudp_src_ports.h"
 #include "netcfg/base/base.h"
 
-/* A source port counts as failed after this many lost packets in a row. Even if three of ten
- * packets are lost, this happens by chance only once in 15,000 packets, and then costs little. */
+/* A source port counts as failed after this many lost packets in a row. Even on a path that loses
+ * three of ten packets, this happens by chance only once in 15,000 packets, and then has little
+ * effect. */
 #define LOST_MOST 8U
 #define PROBE_FIRST_NS (20 * NSEC_PER_MSEC)
 #define PROBE_MAX_NS (10 * NSEC_PER_SEC)
 #define DOUBLINGS_MOST 9U
-/* A source port is reported as lost after this many unanswered probes, which take about 2.5 s. It
- * is also reported as lost if it stops reaching the peer this many times without working for long
- * in between. */
+/* A source port is reported as lost after this many unanswered probes, which take about 2.5 s, or
+ * if it stops reaching the peer this many times without working for long in between. */
 #define UNANSWERED_MAX 7U
 
 static void probe_reset(struct rudp_source *of, uint64_t now)

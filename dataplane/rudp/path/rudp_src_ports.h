@@ -2,10 +2,10 @@
 /*
  * The additional UDP source ports of one path, on both sides. They spread the packets of one
  * session over the queues of a NIC and the links of a switch, where these choose queue and link by
- * the 5-tuple. All source ports send to the same address of the peer, so the peer still receives
- * the session on one queue. This module knows which of our source ports reach the peer, which of
- * them to probe and when, and which source ports the peer uses. Only source port 0, which is the
- * port's main UDP port, decides the path's health. It sends nothing. Times in ns.
+ * the 5-tuple. All source ports send to the same address of the peer. This module records which
+ * source ports of this endpoint reach the peer, which of them to probe and when, and which source
+ * ports the peer uses. Only source port 0, which is the port's main UDP port, decides the path's
+ * health. It sends nothing. Times in ns.
  */
 #ifndef PLENUM_DATAPLANE_RUDP_SRC_PORTS_H
 #define PLENUM_DATAPLANE_RUDP_SRC_PORTS_H
@@ -16,15 +16,14 @@
 /* Source port 0 is the port's main UDP port; the peer sends everything to it. */
 #define RUDP_SOURCES_MAX DATAGRAM_SOURCES_MAX
 
-struct rudp_src_ports { /* A struct of zeros: only source port 0 is used, and no additional port
-			   of the peer is known. */
-	uint8_t n;	/* number of our source ports beside source port 0 */
-	uint8_t usable; /* bit per source port, set if the source port reaches the peer and
-			   carries load */
-	uint8_t lost;	/* bit per source port: set if its probes have failed for a long time, or if
-			   it often stopped reaching the peer after a probe had arrived */
-	uint64_t life_ns; /* value of the path's since_ns when the source ports were probed, which
-			     identifies the path's incarnation */
+struct rudp_src_ports { /* a struct of zeros: only source port 0 is used, and no additional port of
+			   the peer is known */
+	uint8_t n;	/* number of this endpoint's source ports besides source port 0 */
+	uint8_t usable; /* a bit for each source port that reaches the peer and carries load */
+	uint8_t lost;	/* a bit for each source port whose probes have failed for a long time, or
+			   that often stopped reaching the peer after a probe had arrived */
+	uint64_t life_ns; /* value of the path's since_ns when the source ports were first probed;
+			     it identifies the incarnation of the path */
 	struct rudp_source {
 		uint8_t lost_run;	/* packets lost in a row */
 		uint8_t n_probes;	/* consecutive probes without an answer */
@@ -41,11 +40,11 @@ struct rudp_src_ports { /* A struct of zeros: only source port 0 is used, and no
 
 enum rudp_src_ports_news { RUDP_SOURCES_NO_NEWS, RUDP_SOURCES_CHANGED };
 
-/* Call when the path comes up with n additional source ports: probes each of them again. life_ns
- * identifies the path's incarnation. A source port reported lost stays so until the peer confirms
- * it. */
+/* Call when the path comes up with n additional source ports: each of them is probed again. life_ns
+ * identifies the incarnation of the path. A source port that was reported as lost stays so until
+ * the peer confirms it. */
 void rudp_src_ports_begin(struct rudp_src_ports *t, unsigned n, uint64_t life_ns, uint64_t now);
-/* Returns the source port for message number `turn`: messages use the usable source ports in
+/* Returns the source port for message number `turn`. Messages use the usable source ports in
  * turn. */
 static inline unsigned rudp_src_ports_choose(const struct rudp_src_ports *t, unsigned turn)
 {
@@ -62,8 +61,8 @@ static inline unsigned rudp_src_ports_choose(const struct rudp_src_ports *t, uns
 void rudp_src_ports_recovered(struct rudp_src_ports *t, unsigned k);
 /* Call when the port could not open source port k. */
 void rudp_src_ports_unusable(struct rudp_src_ports *t, unsigned k);
-/* Call when a packet from source port k was acknowledged, or was lost while later ones arrived. A
- * source port that loses too many in a row carries no load until the peer confirms it again. */
+/* Call when a packet from source port k was acknowledged, or was lost while later packets arrived.
+ * A source port with too many losses in a row carries no load until the peer confirms it again. */
 static inline void rudp_src_ports_acked(struct rudp_src_ports *t, unsigned k)
 {
 	t->of[k].lost_run = 0;

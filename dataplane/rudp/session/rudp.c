@@ -5,7 +5,7 @@
  */
 #include "dataplane/rudp/session/rudp_session_internal.h"
 
-/* Sends the queued replies to packets without a session. Replies that a full port refuses wait for
+/* Sends the queued replies to packets without a session. If a port is full, its replies wait for
  * the next poll. */
 static void raw_flush(struct rudp *r)
 {
@@ -20,8 +20,8 @@ static void raw_flush(struct rudp *r)
 	}
 }
 
-/* Forgets the replies that were sent. Call it after the ports' flush, because the ports read the
- * bytes until then. */
+/* Drops the replies that were sent. Call it after the flush of the ports, because the ports read
+ * the bytes until then. */
 static void raw_forget(struct rudp *r)
 {
 	unsigned kept = 0;
@@ -78,13 +78,13 @@ static int config_check(const struct rudp_config *cfg)
 }
 
 /* Allocates the memory for sealed packets. config_check() has refused security without keys, and
- * keys without security, because sessions would then be in clear. */
+ * also keys without security, because sessions would then not be protected. */
 static int seal_buf_init(struct rudp *r)
 {
 	if (r->cfg.security == RUDP_SECURITY_NONE)
 		return 0;
 	r->cipher = rudp_cipher_best();
-	r->seal_buf = malloc(RUDP_SEAL_BUF_BYTES); /* pages that are never touched cost no memory */
+	r->seal_buf = malloc(RUDP_SEAL_BUF_BYTES); /* pages that are never accessed use no memory */
 	return r->seal_buf ? 0 : -ENOMEM;
 }
 
@@ -106,7 +106,7 @@ int rudp_new(const struct rudp_config *cfg, uint64_t now_ns, struct rudp **ret)
 	r->deadline = r->waited_ns = RUDP_TIME_NEVER;
 	limits_fill(&r->cfg.limits);
 	r->lim = r->cfg.limits;
-	for (unsigned i = 0; i < 2; i++) { /* spread the seed over both halves of the key */
+	for (unsigned i = 0; i < 2; i++) { /* both halves of the key depend on the seed */
 		x += 0x9e3779b97f4a7c15ULL;
 		r->key[i] = (x ^ x >> 29) * 0xbf58476d1ce4e5b9ULL;
 	}
@@ -148,14 +148,14 @@ struct rudp *rudp_free(struct rudp *r)
 	rudp_hellos_done(r);
 	free(r->spent_ns);
 	free(r->seal_buf);
-	rudp_noise_wipe(r, sizeof(*r)); /* the endpoint contains keys */
+	rudp_noise_wipe(r, sizeof(*r)); /* wipe the endpoint, because it contains keys */
 	free(r);
 	return NULL;
 }
 
-/* Answers a packet for an unknown session with a rate-limited RESET. The RESET has a token for
- * each of our keys. A token proves to the peer that the RESET comes from the host that had the
- * session. */
+/* Answers a packet for an unknown session with a RESET, at a limited rate. The RESET has a token
+ * for each of this endpoint's keys. A token proves to the peer that the RESET comes from the host
+ * that had the session. */
 static int rx_unknown_session(struct rudp *r, unsigned port, const struct datagram_addr *src,
 			      const struct wire_common *c, uint64_t now)
 {
@@ -164,8 +164,8 @@ static int rx_unknown_session(struct rudp *r, unsigned port, const struct datagr
 
 	if (c->session == 0)
 		return -EBADMSG;
-	if (r->reset_tokens_ns + 100 * NSEC_PER_MSEC < now) /* limit RESETs to bursts of 10, and
-							       to 100 a second */
+	if (r->reset_tokens_ns + 100 * NSEC_PER_MSEC < now) /* at most 10 RESETs at once, and 100 a
+							       second */
 		r->reset_tokens_ns = now - 100 * NSEC_PER_MSEC;
 	if (r->reset_tokens_ns + 10 * NSEC_PER_MSEC > now)
 		return -EBADMSG;
@@ -215,9 +215,9 @@ static int rx_reset(struct rudp *r, const struct wire_common *c, const uint8_t *
 	return 0;
 }
 
-/* Handles a packet of another protocol version. Answers a HELLO with the versions that we support.
- * VERSIONS, the peer's answer of this kind to our HELLO, counts as a refusal. Any other packet is
- * malformed. */
+/* Handles a packet of another protocol version. Answers a HELLO with the versions that this
+ * endpoint supports. VERSIONS, the answer of this kind from a peer, counts as a refusal. Any other
+ * packet is malformed. */
 static int rx_foreign(struct rudp *r, unsigned port, const struct datagram_addr *src,
 		      const uint8_t *data, size_t len, uint64_t now)
 {
@@ -303,7 +303,8 @@ bool rudp_tx_wants_stamp(const struct rudp *r)
 	return r->n_bursts > 0;
 }
 
-/* Polls each session in dirty_list once. Sessions that are added meanwhile are polled next time. */
+/* Polls each session in dirty_list once. Sessions that are added meanwhile are polled in the next
+ * poll. */
 static void sessions_poll(struct rudp *r, uint64_t now)
 {
 	struct list turn;

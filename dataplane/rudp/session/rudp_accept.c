@@ -18,11 +18,11 @@
 #define BUDGETS 1024U
 #define BUDGET_NS (4 * NSEC_PER_SEC) /* the whole budget, which may be spent at once */
 #define REFUSED_COST_NS (NSEC_PER_SEC / 64)
-/* Cost of a handshake that is accepted, or that is refused only because the mount is moving or is
- * served by another worker. */
+/* Cost of a handshake that is accepted, or that is refused only because the mount is moving or
+ * another worker serves it. */
 #define ACCEPTED_COST_NS (NSEC_PER_SEC / 512)
 
-/* A HELLO with a valid cookie, and its context. */
+/* A HELLO with a valid cookie, and what is known about it. */
 struct hello_in {
 	unsigned port;
 	const struct datagram_addr *src;
@@ -30,7 +30,7 @@ struct hello_in {
 	struct wire_hello h;
 	struct wire_hello_body b;
 	struct rudp_noise noise;
-	uint8_t key; /* index, in our list of keys, of the key that sealed the HELLO */
+	uint8_t key; /* index of the key that sealed the HELLO, in this endpoint's list of keys */
 	uint8_t body[WIRE_HELLO_BODY_BYTES + WIRE_HELLO_APP_MAX]; /* the opened body, to which b.app
 								     points */
 	uint64_t hash;
@@ -92,7 +92,7 @@ static void challenge_send(struct rudp *r, const struct hello_in *in, uint64_t n
 
 /* ------------------------------------------------------------------ answers */
 
-/* Encodes an answer and its body. The body is sealed if the HELLO was sealed and in->noise is
+/* Encodes an answer with its body. The body is sealed if the HELLO was sealed and in->noise is
  * valid. Returns the length of the answer, or 0 on failure. */
 static size_t answer_put(struct hello_in *in, enum wire_type type, enum rudp_cipher cipher,
 			 const uint8_t *body, size_t len, uint8_t *ret)
@@ -115,8 +115,7 @@ static size_t answer_put(struct hello_in *in, enum wire_type type, enum rudp_cip
 	return res ? 0 : n + a.body_len;
 }
 
-/* Sends REFUSE. cipher: a cipher that both sides support; RUDP_CIPHER_NONE: the sides have no
- * cipher in common. */
+/* Sends REFUSE. cipher: a cipher that both sides support; RUDP_CIPHER_NONE if there is none. */
 static void refuse_send(struct rudp *r, struct hello_in *in, enum rudp_cipher cipher, int code,
 			const char *word)
 {
@@ -145,8 +144,7 @@ void rudp_accept_send(struct rudp_session *s)
 		o->due = false;
 }
 
-/* Builds ACCEPT and derives the session's keys. ACCEPT is kept until the client has confirmed
- * it. */
+/* Builds ACCEPT and derives the session's keys. Keeps ACCEPT until the client has confirmed it. */
 static int accept_make(struct rudp_session *s, struct hello_in *in)
 {
 	struct rudp *r = s->r;
@@ -287,8 +285,8 @@ static int session_accept(struct rudp *r, struct hello_in *in, uint64_t now,
 	return s->state == SESSION_UP ? 0 : -ECONNABORTED;
 }
 
-/* Returns the table entry that says when the budget of this address is full again. An IPv6 host may
- * use all addresses of its /64, so these addresses share one budget. */
+/* Returns the table entry with the time at which the budget of this address is full again. An IPv6
+ * host may use all addresses of its /64, so these share one budget. */
 static uint64_t *budget_of(struct rudp *r, const struct datagram_addr *src)
 {
 	size_t len = src->ip.family == AF_INET ? 4 : 8;
@@ -410,8 +408,8 @@ int rudp_accept_join(struct rudp_session *s, unsigned port, const struct datagra
 		return -EBADMSG;
 	if (p->state != PATH_NONE && (p->port != port || !rudp_addr_equal(&p->remote, src)))
 		return -EBADMSG;
-	/* A JOIN of the session may come from any address. Validate that the address is the
-	 * client's own before creating a path to it. */
+	/* A JOIN of the session may come from any address. Validate that the client has the address
+	 * before creating a path to it. */
 	if (p->state == PATH_NONE && !cookie_good(s->r, port, src, s->number, j.cookie, now)) {
 		joined_send(s, port, src, c, j.stamp,
 			    cookie_make(s->r, port, src, s->number, now / COOKIE_PERIOD_NS));
@@ -425,8 +423,8 @@ int rudp_accept_join(struct rudp_session *s, unsigned port, const struct datagra
 		if (!p->local_down)
 			rudp_path_set_up(s, p, now);
 	}
-	if ((int32_t)(c->pn - p->join_pn) > 0) { /* ignore the flag if a later JOIN arrived
-						    before this one */
+	if ((int32_t)(c->pn - p->join_pn) > 0) { /* if a later JOIN has arrived before this one,
+						    ignore the flag */
 		p->join_pn = c->pn;
 		p->standby = c->flags & WIRE_F_STANDBY;
 	}

@@ -14,8 +14,7 @@
 #define RUDP_ANSWER_MAX \
 	(WIRE_ACCEPT_BODY_BYTES + WIRE_ADDRS_MAX * WIRE_ADDR_BYTES + RUDP_NOISE_OVERHEAD)
 
-/* Maximum time that a refused client waits before it tries again; a quarter of the time may be
- * added. */
+/* Maximum time after which a refused client tries again; up to a quarter is added to it. */
 #define RUDP_REFUSED_MOST_NS (4 * NSEC_PER_SEC)
 
 /* State of a handshake. Client: the HELLO with its cookie, and the Noise state that can read the
@@ -27,8 +26,8 @@ struct rudp_handshake {
 	uint8_t path;
 	uint8_t n_late;	 /* client: consecutive handshakes that were not accepted in time */
 	uint8_t n_stale; /* client: consecutive cookies that the server rejected */
-	/* client: n_failed: how many consecutive rounds of handshakes failed; refused_paths: a bit
-	 * for each path that was refused in the current round */
+	/* client: n_failed: number of consecutive rounds of handshakes that failed; refused_paths:
+	 * a bit for each path that was refused in the current round */
 	uint8_t n_failed, refused_paths;
 	unsigned n_sent;
 	uint32_t stamp;
@@ -36,8 +35,8 @@ struct rudp_handshake {
 	uint16_t body_len;
 	uint8_t hdr[WIRE_HELLO_BYTES];
 	uint8_t body[RUDP_ANSWER_MAX];
-	/* client: all addresses of the server, in its order, including those that no port of ours
-	 * reaches */
+	/* client: all addresses of the server in the server's order, including those that no port
+	 * of this client reaches */
 	struct wire_addr addrs[WIRE_ADDRS_MAX];
 	unsigned n_addrs;
 };
@@ -57,13 +56,14 @@ int rudp_accept_join(struct rudp_session *s, unsigned port, const struct datagra
 
 /* rudp_hello.c: client side of the handshake */
 void rudp_hello_start(struct rudp_session *s, uint64_t now);
-/* Ends the pause of a refused client at once, because the reason for the refusal may be gone. */
+/* Ends the pause of a refused client at once, because the reason for the refusal may no longer
+ * exist. */
 void rudp_hello_unpause(struct rudp_session *s, uint64_t now);
-/* Like rudp_hello_start(), but after an earlier session has ended. Waits first if sessions with
- * this server keep ending right after they began. */
+/* Like rudp_hello_start(), but after a former session has ended. Waits first if sessions with this
+ * server repeatedly end right after they began. */
 void rudp_hello_start_again(struct rudp_session *s, uint64_t now);
 void rudp_hello_poll(struct rudp_session *s, uint64_t now);
-/* Adds paths for a new port of ours, or for a new address of the server. */
+/* Adds paths for a new port of this client, or for a new address of the server. */
 void rudp_hello_port(struct rudp_session *s, uint64_t now);
 void rudp_hello_address(struct rudp_session *s, unsigned index, const struct wire_addr *a,
 			uint64_t now);

@@ -17,12 +17,12 @@
  * each timeout, so that the client does not give up a slow worker again and again. */
 #define CHOICE_NS (200 * NSEC_PER_MSEC)
 #define CHOICE_DOUBLINGS_MOST 4U
-/* An unchanged refusal is reported again after this time. */
+/* A refusal that stays the same is reported again at this interval. */
 #define REFUSED_AGAIN_NS (400 * NSEC_PER_MSEC)
 /* Pauses after failed handshakes. They begin with REFUSED_FIRST_NS, double up to
  * RUDP_REFUSED_MOST_NS, and vary by a quarter, so that thousands of refused clients cost neither
- * side noticeable time. They begin with BUSY_FIRST_NS after a refusal whose reason soon ends by
- * itself (EBUSY: the mount moves), and after a session that ended right after it began. */
+ * side noticeable time. They begin with BUSY_FIRST_NS after a refusal that soon ends without action
+ * (EBUSY: the mount moves), and after a session that ended right after it began. */
 #define REFUSED_FIRST_NS (500 * NSEC_PER_MSEC)
 #define BUSY_FIRST_NS (20 * NSEC_PER_MSEC)
 #define BUSY_MOST_NS (500 * NSEC_PER_MSEC)
@@ -35,8 +35,9 @@ static uint32_t stamp_of(uint64_t now)
 	return (uint32_t)(now / NSEC_PER_USEC);
 }
 
-/* Lists the ports from which to reach `a`: the ports in its subnet; if there are none, the ports
- * with routes to other subnets; if there are none either, all ports of its address family. */
+/* Returns a bit for each port from which to reach `a`: the ports in its subnet; if there are none,
+ * the ports with routes to other subnets; if there are none either, all ports of its address
+ * family. */
 static unsigned ports_for(const struct rudp *r, const struct ip_addr *a, unsigned *ret)
 {
 	unsigned in_subnet = 0, routed = 0, any = 0;
@@ -85,7 +86,7 @@ void rudp_hello_classify(struct rudp_session *s, struct rudp_path *p, uint64_t n
 	rudp_session_touch(s);
 }
 
-/* Returns whether our port and the server's address belong together: their labels are equal or,
+/* Returns whether the port and the server's address belong together: their labels are equal or,
  * while a label is unknown, their positions in the two lists are equal. port: the k-th of n usable
  * ports; order: position of the server's address in its list. */
 static bool is_pair(const struct rudp_session *s, unsigned port, unsigned k, unsigned n,
@@ -135,7 +136,7 @@ static void paths_add(struct rudp_session *s, const struct datagram_addr *remote
 				     label */
 			p->peer_label = label;
 		rudp_hello_classify(s, p, now);
-		if (is_new) /* the first HELLO or JOIN of the path carries the flag */
+		if (is_new) /* only the first HELLO or JOIN of the path carries the flag */
 			p->hello_again = false;
 	}
 }
@@ -199,7 +200,7 @@ void rudp_hello_start_again(struct rudp_session *s, uint64_t now)
 void rudp_hello_start(struct rudp_session *s, uint64_t now)
 {
 	for (unsigned i = 0; i < RUDP_PATHS_MAX; i++)
-		if (s->paths[i].state != PATH_NONE) /* the memory of unused paths stays untouched */
+		if (s->paths[i].state != PATH_NONE) /* do not access the memory of unused paths */
 			s->paths[i].state = PATH_NONE;
 	s->n_paths = 0;
 	s->handshake->chosen = false;
@@ -242,7 +243,7 @@ static int body_make(struct rudp_session *s, struct rudp_handshake *o)
 	return res;
 }
 
-/* Builds the HELLO that is sent, and repeated, on p from now on. */
+/* Builds the HELLO that is sent on p from now on, and repeated there. */
 static int handshake_make(struct rudp_session *s, struct rudp_path *p, uint64_t cookie,
 			  uint64_t now)
 {
@@ -327,11 +328,11 @@ static bool path_wants_hello(const struct rudp_path *p)
 }
 
 /*
- * Restarts the handshake: after a delay on the path that it had chosen, at once on the other paths,
- * but not before the end of the pause on a path that was refused. A worker that accepted our cookie
- * may have created a session that we do not know of, and may send packets to our session number. So
- * the client takes a new number, which distinguishes these packets from packets of the session that
- * it gets in the end.
+ * Restarts the handshake. On the path that it had chosen, it starts after a delay; on the other
+ * paths at once, but after a refusal only when the pause has ended. A worker that accepted the
+ * cookie may have created a session that this client does not know, and may send packets to this
+ * client's session number. So the client takes a new number, by which it can distinguish these
+ * packets from those of the session that it gets in the end.
  */
 static void hello_restart(struct rudp_session *s, uint64_t later, uint64_t now)
 {
@@ -345,8 +346,8 @@ static void hello_restart(struct rudp_session *s, uint64_t later, uint64_t now)
 	rudp_session_touch(s);
 }
 
-/* Handles a refusal on this path: the client tries the other paths, which may lead to another
- * worker, then pauses. */
+/* Handles a refusal on this path: the client tries the other paths, which may lead to other
+ * workers, and then pauses. */
 static void refused_pause(struct rudp_session *s, unsigned path, int code, uint64_t now)
 {
 	struct rudp_handshake *o = s->handshake;
@@ -386,7 +387,7 @@ void rudp_hello_poll(struct rudp_session *s, uint64_t now)
 				(uint8_t)MIN_OF(s->handshake->n_late + 1U, CHOICE_DOUBLINGS_MOST);
 			hello_restart(s, s->n_paths > 1 ? CHOICE_NS : 0, now);
 		}
-		/* If there are more addresses than paths, the addresses take turns. */
+		/* If there are more addresses than paths, the addresses are tried in turn. */
 		if (now >= s->rotate_ns) {
 			s->rotate_ns = now + NSEC_PER_SEC;
 			if (s->n_paths == RUDP_PATHS_MAX && !s->handshake->chosen) {
@@ -426,8 +427,9 @@ static int challenge_rx(struct rudp_session *s, struct rudp_path *p, const uint8
 	if (wire_get_challenge(data, len, &cookie) || s->state != SESSION_CONNECTING)
 		return -EBADMSG;
 	if (o->chosen && o->path == p->index) {
-		/* The worker did not accept our cookie: it has restarted, or we were too slow. If a
-		 * worker rejects one cookie after the other, the client waits between attempts. */
+		/* The worker has not accepted the cookie: it has restarted, or this client was too
+		 * slow. If a worker rejects several cookies in a row, the client waits between
+		 * attempts. */
 		if (cookie == wire_get64(o->hdr + WIRE_OFF_COOKIE))
 			return 0;
 		hello_restart(
@@ -459,17 +461,17 @@ void rudp_hello_address(struct rudp_session *s, unsigned index, const struct wir
 {
 	struct rudp_handshake *o = s->handshake;
 
-	if (index != o->n_addrs) /* skip an address that is known already, or that follows an
-				    address that is still missing */
+	if (index != o->n_addrs) /* skip an address that is known already, or whose predecessor in
+				    the list is missing */
 		return;
 	o->addrs[o->n_addrs++] = *a;
 	addresses_add(s, index, now);
 	rudp_session_touch(s);
 }
 
-/* Handles paths that were made from ports in other subnets before there was a port in the address's
- * subnet. Paths that work become standby. Paths that were never answered are removed, because the
- * server does not know them. */
+/* Handles paths that were made from ports in other subnets while no port was in the subnet of the
+ * address. Such a path becomes standby if it works. It is removed if it was never answered, because
+ * the server does not know it. */
 static void foreign_paths_retire(struct rudp_session *s, uint64_t now)
 {
 	for (unsigned i = 0; i < s->n_paths; i++) {
@@ -525,15 +527,15 @@ static void session_accepted(struct rudp_session *s, struct rudp_path *via,
 	rudp_session_event(s, RUDP_SESSION_UP, 0, 0);
 }
 
-/* Copies or decrypts the body of an answer to our HELLO into ret. *ret_len: its length.
- * *ret_proven: whether the sender of the answer has proved that it knows the key. */
+/* Copies or decrypts the body of an answer to the HELLO into ret. *ret_len: its length.
+ * *ret_proven: whether the sender has proved that it knows the key. */
 static int answer_open(struct rudp_session *s, const struct wire_common *c, const uint8_t *data,
 		       size_t len, uint8_t *ret, size_t *ret_len, bool *ret_proven)
 {
 	struct rudp_handshake *o = s->handshake;
 	struct wire_answer a;
 	struct rudp_noise noise = o->noise; /* use a copy of the state, because a forged answer must
-					       not damage the state that the real one needs */
+					       not change the state that the real answer needs */
 	int res;
 
 	if (wire_get_answer(data, len, &a) || !o->chosen || c->path != o->path || c->flags ||

@@ -6,9 +6,9 @@
  */
 #include "dataplane/rudp/session/rudp_session_internal.h"
 
-/* A RESET is compared with at most this many sessions that have the same number of the peer. Honest
- * peers draw numbers at random, so they never have so many sessions with one number. If there are
- * more such sessions, a RESET may have no effect, and its session ends by timeout instead. */
+/* A RESET is compared with at most this many sessions that have the same peer number. Correct peers
+ * draw their numbers at random, so never so many sessions have the same one. If there are more, a
+ * RESET may have no effect, and the session ends by its timeout instead. */
 #define SAME_NUMBER_MAX 8U
 
 int rudp_index_init(struct rudp *r)
@@ -163,9 +163,10 @@ struct rudp_hellos {
 	unsigned mask;	    /* number of chains minus 1 */
 	struct hello_used {
 		uint64_t hash;
-		uint32_t next; /* index of the next entry plus 1; 0: this is the last entry */
+		uint32_t next; /* index of the next entry of the chain plus 1; 0: this is the last
+				  entry */
 	} * ring;
-	uint32_t *chains; /* index of the first entry plus 1 */
+	uint32_t *chains; /* for each chain: index of its first entry plus 1 */
 };
 
 int rudp_hellos_init(struct rudp *r)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Changes of the cluster's keys while sessions run. Packets are protected by the session's own
- * keys, so a running session does not need the cluster's key. It ends nevertheless when the key of
- * its handshake is dropped, so that hosts that know only the dropped key lose access.
+ * Changes of the cluster's keys while sessions run. A running session does not need the cluster's
+ * key, because its packets are protected by its own keys. It ends nevertheless when the key of its
+ * handshake is removed, so that hosts that know only the removed key lose access.
  */
 #include "dataplane/rudp/session/rudp_session_internal.h"
 
@@ -17,15 +17,15 @@ static unsigned key_find(const uint8_t (*keys)[RUDP_KEY_BYTES], unsigned n_keys,
 	return i;
 }
 
-/* Returns false if this change drops the key of the session or of its handshake: sets key_gone, so
- * that rudp_keys_end() ends the session, or restarts the handshake, at the next poll. Otherwise
+/* Returns false if this change removes the key of the session or of its handshake: sets key_gone,
+ * so that rudp_keys_end() ends the session or restarts the handshake at the next poll. Otherwise
  * stores the new index of the key. */
 static bool session_keeps_key(struct rudp_session *s, const uint8_t (*keys)[RUDP_KEY_BYTES],
 			      unsigned n_keys)
 {
 	unsigned i = key_find(keys, n_keys, s->r->cfg.keys[s->key]);
 
-	if (s->key_gone) /* an earlier change has dropped the session's key, so the session is
+	if (s->key_gone) /* an earlier change has removed the session's key, so the session is
 			    ending already */
 		return true;
 	if (i < n_keys) {
@@ -62,8 +62,8 @@ int rudp_set_keys(struct rudp *r, const uint8_t (*keys)[RUDP_KEY_BYTES], unsigne
 
 void rudp_keys_end(struct rudp_session *s, uint64_t now)
 {
-	/* All sessions may end at once. If the queue has no room for the session's CLOSE packets,
-	 * wait for the next poll. */
+	/* All sessions may end at the same time. If the queue has no space for the session's CLOSE
+	 * packets, wait for the next poll. */
 	if (!s->is_client && s->r->raw_n + s->n_paths > RUDP_RAW_MAX) {
 		s->r->again = true;
 		return;

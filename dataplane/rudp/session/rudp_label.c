@@ -7,8 +7,8 @@
 #include "dataplane/rudp/session/rudp_session_internal.h"
 
 #define REPEAT_FIRST_NS (200 * NSEC_PER_MSEC)
-/* Longest interval between repeats. The interval grows to this for older peers, which do not know
- * the message and never echo it. */
+/* Maximum interval of repeats. Older peers do not know the message and never echo it, so the
+ * interval grows to this. */
 #define REPEAT_MAX_NS (60 * NSEC_PER_SEC)
 
 static int label_send(struct rudp_session *s, struct rudp_path *p, uint8_t flags, uint32_t label)
@@ -61,7 +61,7 @@ int rudp_label_rx(struct rudp_session *s, struct rudp_path *p, const struct wire
 	if (c->flags & WIRE_F_ADDRESS)
 		return rudp_port_rx(s, p, c, data, len, now);
 
-	/* A server sends its label, and the client echoes it; anything else is invalid. */
+	/* A server sends its label, and the client echoes it. Anything else is invalid. */
 	if (wire_get_label(data, len, &label) || echo == s->is_client)
 		return -EBADMSG;
 	if (echo) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Adds ports while sessions run, when a leg that was missing appears. A client adds paths from the
- * new port to the addresses that it knows. A server sends each client the new address and repeats
- * it until the client echoes it; the client then adds paths to it by JOIN.
+ * Adds ports while sessions run: a leg that was missing has become available. A client adds paths
+ * from the new port to the addresses that it knows. A server sends each client the new address, and
+ * repeats that until the client echoes it; the client then adds paths to the address by JOIN.
  */
 #include "dataplane/rudp/session/rudp_session_internal.h"
 
 #define REPEAT_FIRST_NS (200 * NSEC_PER_MSEC)
-/* Longest interval between repeats. The interval grows to this for older peers, which do not know
- * the message and never echo it. */
+/* Maximum interval of repeats. Older peers do not know the message and never echo it, so the
+ * interval grows to this. */
 #define REPEAT_MAX_NS (60 * NSEC_PER_SEC)
 
 bool rudp_port_valid(const struct rudp_port_info *p)
@@ -42,8 +42,7 @@ int rudp_port_add(struct rudp *r, const struct rudp_port_info *info, uint64_t no
 	r->cfg.ports[port] = *info;
 	r->cfg.ports[port].mtu = MIN_OF(info->mtu, WIRE_PACKET_BYTES_MAX);
 	r->cfg.n_ports++;
-	/* Only new sessions use r->mtu. Connected peers keep the largest MTU of the other ports,
-	 * which they know already. */
+	/* Only new sessions use r->mtu. Connected peers know the former value and keep it. */
 	r->mtu = (uint16_t)MAX_OF(r->mtu, r->cfg.ports[port].mtu);
 	rudp_port_put_addr(r, port);
 	r->n_addrs = (uint8_t)r->cfg.n_ports;
@@ -104,7 +103,7 @@ int rudp_port_rx(struct rudp_session *s, struct rudp_path *p, const struct wire_
 	struct wire_addr addr;
 	uint8_t index;
 
-	/* A server sends its address, and the client echoes it; anything else is invalid. */
+	/* A server sends its address, and the client echoes it. Anything else is invalid. */
 	if (wire_get_address(data, len, &index, &addr) || echo == s->is_client)
 		return -EBADMSG;
 	if (echo && rudp_port_addrs_pending(s) && index == s->n_addrs_confirmed) {

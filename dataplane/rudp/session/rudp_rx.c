@@ -111,8 +111,7 @@ static int close_rx(struct rudp_session *s, size_t len, uint64_t now)
 	return 0;
 }
 
-/* Returns the counter by which the sender numbered the packet, and in *ret the packet's full number
- * in this counter. */
+/* Returns the counter that numbers the packet; *ret: the packet's full number in this counter. */
 static unsigned counter_of(const struct rudp_session *s, const struct wire_common *c, uint64_t *ret)
 {
 	const struct rudp_path *p = &s->paths[c->path];
@@ -138,7 +137,7 @@ int rudp_rx_unseal(struct rudp_session *s, const struct wire_common *c, const ui
 	return rudp_secure_open(s->secure, counter, number, *data, *len, s->r->scratch, data, len);
 }
 
-/* Ends the handshake, because the client has the session and will not ask for ACCEPT again. */
+/* Ends the handshake: the client has the session, and will not need ACCEPT again. */
 static void handshake_over(struct rudp_session *s)
 {
 	if (PLENUM_UNLIKELY(s->handshake && !s->is_client))

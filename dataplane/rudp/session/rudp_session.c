@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A session on either side: its memory, number and keys. rudp_session_poll.c drives it,
+ * A session of a client or server: its memory, number and keys. rudp_session_poll.c polls it,
  * rudp_session_end.c ends it.
  */
 #include "dataplane/rudp/session/rudp_session_internal.h"
 #include <sys/mman.h>
 
-#define PAGE ((size_t)4096) /* bytes of a memory page: each array starts on a page */
+#define PAGE ((size_t)4096) /* size of a memory page; each array starts on a page */
 
 static uint64_t number_make(struct rudp *r, unsigned index)
 {
@@ -36,7 +36,7 @@ static struct rudp_session *session_map(struct rudp *r, bool is_client)
 
 	if (at == MAP_FAILED)
 		return NULL;
-	/* Use no huge pages: with a huge page, the whole mapping would cost memory. */
+	/* Use no huge pages: with them, the whole mapping would use memory. */
 	(void)madvise(at, bytes, MADV_NOHUGEPAGE);
 	s->bytes = bytes;
 	s->rings = (struct pkt_rec *)(at + rings_at);
@@ -92,7 +92,7 @@ void rudp_session_unplace(struct rudp_session *s)
 	rudp_timer_drop(s);
 }
 
-/* Forgets the session's keys, which are valid for one incarnation of the peer only. */
+/* Frees the session's keys, which are valid for one incarnation of the peer only. */
 void rudp_session_keys_forget(struct rudp_session *s)
 {
 	if (s->secure)

@@ -32,8 +32,8 @@ void rudp_session_reconnect(struct rudp_session *s, enum rudp_event e, uint64_t 
 		rudp_session_event(s, e, 0, -ECONNRESET);
 }
 
-/* Ends the session of a client that acknowledges too few responses or none, even if the client is
- * alive. Otherwise the client's responses would occupy memory for ever. */
+/* Ends the session of a client that acknowledges too few responses, even if the client is alive,
+ * because its responses would occupy memory for ever. */
 void rudp_session_stuck(struct rudp_session *s)
 {
 	rudp_session_send_close(s);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Private functions of this folder, which contains the endpoint's loop, and sessions from their
- * handshake to their end. This folder calls the files of dataplane/rudp; those never call it. From
- * the top layer down: rudp.c (poll, stateless replies, public functions), rudp_session_poll.c,
- * rudp_rx.c (received packets), rudp_accept.c (server side of the handshake), rudp_standing.c
- * (which clients still acknowledge responses), rudp_label.c and rudp_port.c (changes of ports),
- * rudp_keys.c, rudp_session_end.c, rudp_hello.c (client side of the handshake), rudp_session.c
- * (memory and number of a session), rudp_index.c (finds sessions for handshakes and RESETs).
+ * Private functions of this folder, which has the endpoint's loop, and sessions from their
+ * handshake to their end. The files of dataplane/rudp never call this folder. From the top layer
+ * down: rudp.c (poll, stateless replies, public functions), rudp_session_poll.c, rudp_rx.c
+ * (received packets), rudp_accept.c (server side of the handshake), rudp_standing.c (which clients
+ * still acknowledge responses), rudp_label.c and rudp_port.c (changes of ports), rudp_keys.c,
+ * rudp_session_end.c, rudp_hello.c (client side of the handshake), rudp_session.c (memory and
+ * number of a session), rudp_index.c (finds sessions for handshakes and RESETs).
  */
 #ifndef PLENUM_DATAPLANE_RUDP_SESSION_INTERNAL_H
 #define PLENUM_DATAPLANE_RUDP_SESSION_INTERNAL_H
@@ -36,7 +36,7 @@ struct rudp_session *rudp_index_number(const struct rudp *r, uint64_t number,
 				       const void *user);
 int rudp_hellos_init(struct rudp *r);
 void rudp_hellos_done(struct rudp *r);
-/* Returns whether the HELLO has already created a session, even if the session has ended. */
+/* Returns whether this HELLO has created a session already, even if that session has ended. */
 bool rudp_hello_is_used(const struct rudp *r, uint64_t hash);
 void rudp_hello_note(struct rudp *r, uint64_t hash);
 
@@ -45,7 +45,8 @@ int rudp_session_new(struct rudp *r, bool is_client, struct rudp_session **ret);
 void rudp_session_free(struct rudp_session *s); /* frees only the memory */
 /* Frees the session's entry in the endpoint's table. */
 void rudp_session_unplace(struct rudp_session *s);
-/* Assigns another number with the same index; packets to the old number are then invalid. */
+/* Gives the session another number with the same index. Packets with the old number are then
+ * invalid. */
 void rudp_session_renumber(struct rudp_session *s);
 /* Sets the MTU of the peer's largest port, and the chunk size of messages accordingly. */
 void rudp_session_set_mtu(struct rudp_session *s, uint16_t peer_mtu);
@@ -56,7 +57,7 @@ static inline struct rudp_session *rudp_session_find(const struct rudp *r, uint6
 
 	return s && s->number == number ? s : NULL;
 }
-/* Frees the state of a finished handshake. */
+/* Frees the state of a handshake that is complete. */
 void rudp_handshake_free(struct rudp_session *s);
 /* Turns packet protection on. Returns 0, -ENOMEM or -EIO. */
 int rudp_session_secure(struct rudp_session *s, enum rudp_security security,
@@ -90,9 +91,9 @@ void rudp_port_poll(struct rudp_session *s, uint64_t now);
 int rudp_port_rx(struct rudp_session *s, struct rudp_path *p, const struct wire_common *c,
 		 const uint8_t *data, size_t len, uint64_t now);
 
-/* rudp_keys.c: key changes. Call rudp_keys_end() while s->key_gone is set: it ends a server's
- * session, at once or, if it cannot send CLOSE now, at the next poll. A client's session connects
- * again with the new keys. */
+/* rudp_keys.c: key changes. Call rudp_keys_end() while s->key_gone is set. It ends a server's
+ * session, or tries again at the next poll if CLOSE cannot be sent now. It makes a client's session
+ * connect again with the new keys. */
 void rudp_keys_end(struct rudp_session *s, uint64_t now);
 
 /* rudp_standing.c */

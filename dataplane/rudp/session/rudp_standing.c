@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Decides which clients still acknowledge responses, for an application whose memory for responses
- * is short: clients that fell silent, as when their rack lost power, must not occupy the memory
- * that other clients need. A client that has sent nothing for a while is first asked by a PING.
- * While memory is short, sessions that leave responses unacknowledged end.
+ * is short: clients that have become silent, for example because their rack has lost power, must
+ * not occupy memory that other clients need. A client that has sent nothing for a while is first
+ * asked by a PING. While memory is short, sessions that leave responses unacknowledged end.
  *
  * The cause of the silence may be this host: after an outage of our network, or a pause of this
  * process, all clients have been silent, although most would answer now. So a session ends only if
@@ -16,11 +16,11 @@
 /* If a packet of the client arrived within this time, or within three timeouts, the client is
  * alive. */
 #define HEARD_NS (20 * NSEC_PER_MSEC)
-/* A client is silent if it has acknowledged nothing in flight for this time or, if that is longer,
- * for four timeouts. The time is so long that a host whose virtual processor pauses for 20 ms does
- * not count as silent. */
+/* A client is silent if it has acknowledged no packet in flight for this time or, if that is
+ * longer, for four timeouts. The time is so long that a host whose virtual processor pauses for 20
+ * ms does not count as silent. */
 #define SILENT_NS (40 * NSEC_PER_MSEC)
-/* The limit for a client that answers PINGs but acknowledges no part of its responses. */
+/* Limit for a client that answers PINGs but acknowledges no part of its responses. */
 #define UNTAKEN_NS (500 * NSEC_PER_MSEC)
 #define LATELY_NS NSEC_PER_SEC
 #define SHORT_NS (20 * NSEC_PER_MSEC)
@@ -28,8 +28,8 @@
 /* Maximum number of sessions checked in one poll; the next poll continues. */
 #define CHECK_SESSIONS 128U
 #define ASK_DOUBLINGS_MOST 5U
-/* A session ends only if its silent client has left this many PINGs unanswered. The PINGs are sent
- * in the second half of the limit. */
+/* A session ends only if its client has left this many PINGs unanswered. They are sent in the
+ * second half of the limit. */
 #define SILENT_PINGS 4U
 
 static uint64_t longest_rto(const struct rudp_session *s)
@@ -47,7 +47,7 @@ static uint64_t silent_limit(const struct rudp_session *s)
 	return MAX_OF(SILENT_NS, 4 * longest_rto(s));
 }
 
-/* Returns whether packets are in flight, and none has been acknowledged for this long. */
+/* Returns whether packets are in flight and none was acknowledged for this long. */
 static bool is_silent(const struct rudp_session *s, uint64_t limit, uint64_t now)
 {
 	bool any = false;
@@ -91,8 +91,8 @@ static bool takes_nothing(const struct rudp_session *s, uint64_t now)
 	       MAX_OF(since, MAX_OF(oldest->answer_ns, s->acked_ns)) + UNTAKEN_NS <= now;
 }
 
-/* Requests a PING, which the next poll sends. A client that does not answer is asked ever more
- * rarely. */
+/* Requests a PING, which the next poll sends. A client that does not answer gets PINGs more and
+ * more rarely. */
 static void ask(struct rudp_session *s, uint64_t now)
 {
 	if (s->last_rx_ns >= s->asked_ns)
@@ -120,8 +120,8 @@ enum rudp_standing rudp_session_standing(struct rudp_session *s)
 							    : RUDP_STANDING_NEW;
 }
 
-/* Returns the path for a PING: a healthy path; if there is none, a path that is up; if there is
- * none, a path that may come back. */
+/* Returns the path for a PING: a healthy path or, if there is none, a path that is up or, if there
+ * is none, a path that may come back. */
 static struct rudp_path *ask_route(struct rudp_session *s)
 {
 	struct rudp_path *up = NULL, *down = NULL;
@@ -169,8 +169,8 @@ static bool ignores_pings(struct rudp_session *s, uint64_t limit, uint64_t now)
 	return false;
 }
 
-/* Returns whether the client is silent and has left all PINGs unanswered that it got in the second
- * half of the limit. */
+/* Returns whether the client is silent and has left all PINGs of the second half of the limit
+ * unanswered. */
 static bool is_gone(struct rudp_session *s, uint64_t now)
 {
 	uint64_t limit = silent_limit(s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Encodes and decodes every type of packet. It has no state, so that one fuzzer reaches all
- * decoders of input from the network.
+ * Encodes and decodes all types of packets. It has no state, so one fuzzer reaches all decoders of
+ * input from the network.
  */
 #include "dataplane/rudp/wire/wire.h"
 #include "netcfg/base/base.h"
@@ -136,7 +136,7 @@ size_t wire_put_versions(uint8_t *ret, const uint8_t *p)
 	ret[1] = WIRE_VERSIONS_OF_ANY << 4 | WIRE_VERSIONS;
 	ret[2] = p[2];
 	ret[3] = 0;
-	memcpy(ret + 4, p + 16, 8); /* the client's number */
+	memcpy(ret + 4, p + 16, 8); /* the number of the client's session */
 	memcpy(ret + WIRE_OFF_PN, p + WIRE_OFF_PN, 4);
 	ret[16] = WIRE_VERSION;
 	return WIRE_VERSIONS_BYTES;
@@ -267,7 +267,8 @@ int wire_get_refuse_body(const uint8_t *p, size_t len, int *ret_code,
 	code = wire_get32(p);
 	if (code == 0 || code > 4095)
 		return -EBADMSG;
-	/* Operators read the text, so refuse control characters, which a terminal would act on. */
+	/* Operators read this text, so refuse control characters, to which a terminal would
+	 * react. */
 	n = len - WIRE_REFUSE_BODY_BYTES;
 	for (size_t i = 0; i < n; i++)
 		if (p[WIRE_REFUSE_BODY_BYTES + i] <= ' ' || p[WIRE_REFUSE_BODY_BYTES + i] > '~')
@@ -349,16 +350,16 @@ int wire_get_versions(const uint8_t *p, size_t len, struct wire_common *ret, uin
 				    .pn = wire_get32(p + WIRE_OFF_PN)};
 	*ret_highest = 0;
 	for (size_t i = WIRE_COMMON_BYTES; i < len; i++) {
-		if (p[i] == WIRE_VERSION) /* The peer supports our version too, so it had no
-					     reason to send VERSIONS: ignore it. */
+		if (p[i] == WIRE_VERSION) /* The peer supports this version as well, so it had no
+					     reason to send VERSIONS: ignore the packet. */
 			return -EBADMSG;
 		*ret_highest = MAX_OF(*ret_highest, p[i]);
 	}
 	return 0;
 }
 
-/* Decodes an acknowledgement block with n words at p. Refuses bits above `top`, because the
- * receiver cannot have received packets above the highest packet that it has received. */
+/* Decodes an acknowledgement block with n words at p. Refuses bits above `top`, which is the
+ * highest packet number that has arrived. */
 static int get_ack_block(const uint8_t *p, unsigned n_words, struct wire_ack *ret)
 {
 	ret->path = p[0];

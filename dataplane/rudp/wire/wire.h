@@ -23,19 +23,19 @@ enum wire_type {
 	WIRE_CHALLENGE, /* server -> client: repeat HELLO with this cookie */
 	WIRE_ACCEPT,	/* server -> client */
 	WIRE_REFUSE,	/* server -> client */
-	WIRE_RESET,	/* client or server: the sender knows no such session */
+	WIRE_RESET,	/* client or server: the sender does not know this session */
 	WIRE_CLOSE,	/* client or server: closes the session */
 	WIRE_DATA,	/* a chunk of a request (client) or of a response (server) */
 	WIRE_ACK,
 	WIRE_PING,   /* requests an ACK at once */
 	WIRE_GRANT,  /* server -> client: requests that may be sent now, and requests that must be
 			sent again */
-	WIRE_JOIN,   /* client -> server: one more path of the session */
+	WIRE_JOIN,   /* client -> server: adds a path to the session */
 	WIRE_JOINED, /* server -> client: the path is up, or the client must validate it first */
 	WIRE_LABEL = 14, /* server -> client: the new label of the server's side of the path, or
 			    another address of the server; the client echoes the packet */
 	WIRE_SHARE = 15, /* receiver -> sender: the incast share: how many bytes of small messages
-			    the sender may have in flight to the receiver */
+			    may be in flight to the receiver */
 	WIRE_TYPE_MAX
 };
 
@@ -51,12 +51,11 @@ enum wire_type {
 #define WIRE_F_RESPONSE 0x01  /* set: a response; clear: a request */
 #define WIRE_F_ACK_BLOCK 0x04 /* an acknowledgement follows the header */
 #define WIRE_F_WANT_ACK 0x08  /* acknowledge at once */
-/* Announces a request: the packet has chunk index 0, but carries no bytes */
+/* Announces a request: the packet has chunk index 0, but no bytes of the chunk. */
 #define WIRE_F_NEED 0x10
-/* The flags of ACK are a mask with a bit for each path, set if the sender of the ACK cannot use the
- * path. */
+/* The flags of ACK are a mask with a bit for each path that the sender of the ACK cannot use. */
 /* Flags of HELLO and JOIN. */
-/* The path is standby: it carries load only while no better path is up */
+/* The path is standby: it carries load only while no better path is up. */
 #define WIRE_F_STANDBY 0x01
 /* Flags of JOINED. */
 #define WIRE_F_PROVE 0x01 /* path validation: repeat JOIN with this cookie */
@@ -65,39 +64,40 @@ enum wire_type {
 /* The packet is an echo, which confirms that a label, address or source port arrived. */
 #define WIRE_F_HEARD 0x01
 #define WIRE_F_ADDRESS 0x02 /* carries an address, as ACCEPT does, instead of a label */
-/* Sent by client or server: probes the UDP source port from which the packet comes. */
+/* Client or server: probes the UDP source port from which this packet comes. */
 #define WIRE_F_SOURCE 0x04
 
 /* Flags of PING. */
 #define WIRE_F_REPORT 0x01 /* a report follows the header; older versions ignore it as padding */
 
-/* Bit of the path byte: lowest bit of the key phase in which the packet's tag was made. */
+/* Bit of the path byte: the lowest bit of the key phase in which the packet was sealed. */
 #define WIRE_PATH_PHASE 0x80
 
 #define WIRE_COMMON_BYTES 16
-/* Bytes before the body, which is empty while the client has no cookie */
+/* Number of bytes before the body. The body is empty while the client has no cookie. */
 #define WIRE_HELLO_BYTES 36
-#define WIRE_HELLO_BODY_BYTES 44 /* bytes of the body before the application's data */
+#define WIRE_HELLO_BODY_BYTES 44 /* number of bytes of the body before the application's data */
 #define WIRE_CHALLENGE_BYTES 24
-#define WIRE_ANSWER_BYTES 20	  /* bytes of ACCEPT and REFUSE before the body */
-#define WIRE_ACCEPT_BODY_BYTES 48 /* bytes before the addresses */
+#define WIRE_ANSWER_BYTES 20	  /* number of bytes of ACCEPT and REFUSE before the body */
+#define WIRE_ACCEPT_BODY_BYTES 48 /* number of bytes of the body before the addresses */
 #define WIRE_ADDR_BYTES 24
-#define WIRE_REFUSE_BODY_BYTES 4 /* bytes before the text */
+#define WIRE_REFUSE_BODY_BYTES 4 /* number of bytes of the body before the text */
 #define WIRE_REFUSE_TEXT_MAX 44
 #define WIRE_JOIN_BYTES 32
 #define WIRE_LABEL_BYTES 20
 #define WIRE_ADDRESS_BYTES 44 /* bytes of a LABEL with ADDRESS */
-/* bytes of a LABEL with SOURCE: more than a LABEL without flags has, so that versions without this
- * flag refuse the packet */
+/* Length of a LABEL with SOURCE. It is longer than a LABEL without flags, so that versions without
+ * this flag refuse the packet. */
 #define WIRE_SOURCE_BYTES 24
 #define WIRE_SHARE_BYTES 20
 #define WIRE_REPORT_BYTES 32 /* bytes of a PING with REPORT */
 #define WIRE_TOKEN_BYTES 16
 #define WIRE_TOKENS_MAX 2 /* maximum number of tokens in a RESET: one for each valid key */
 #define WIRE_DATA_BYTES 36
-#define WIRE_ACK_BLOCK_BYTES 12 /* bytes before the words */
+#define WIRE_ACK_BLOCK_BYTES 12 /* number of bytes before the words */
 #define WIRE_ACK_WORDS_MAX 4	/* maximum number of words in an ACK */
-#define WIRE_ACK_WORDS_DATA 2	/* maximum number of words in an acknowledgement on DATA */
+/* Maximum number of words in an acknowledgement that a DATA packet carries. */
+#define WIRE_ACK_WORDS_DATA 2
 #define WIRE_DATA_ACK_BYTES (WIRE_DATA_BYTES + WIRE_ACK_BLOCK_BYTES + 8 * WIRE_ACK_WORDS_DATA)
 #define WIRE_GRANT_BYTES 8 /* bytes of one entry; the entries follow the common header */
 #define WIRE_GRANTS_MAX 6  /* maximum number of entries in a GRANT */
@@ -106,7 +106,7 @@ enum wire_type {
 #define WIRE_PATHS_MAX 8
 #define WIRE_ADDRS_MAX 16
 #define WIRE_HELLO_APP_MAX 256
-#define WIRE_CHUNK_MIN 640 /* least chunk size of a message of more than one chunk */
+#define WIRE_CHUNK_MIN 640 /* minimum chunk size of a message with several chunks */
 #define WIRE_CHUNKS_MAX 1645
 #define WIRE_MSG_MAX ((1U << 20) + 4096)
 #define WIRE_SLOTS_MAX 1024
@@ -117,8 +117,8 @@ struct wire_common {
 	uint8_t path;
 	uint8_t phase; /* 1: WIRE_PATH_PHASE is set */
 	uint8_t flags;
-	uint64_t session; /* session number at the receiver; in RESET: the sender's own number,
-			     which was in the packet that RESET answers */
+	uint64_t session; /* number of the session at the receiver; in RESET: the sender's own
+			     number, copied from the packet that RESET answers */
 	uint32_t pn;	  /* packet number; in control packets: the number of the control packet; in
 			     HELLO, CHALLENGE, ACCEPT and REFUSE: a stamp that the answer echoes */
 };
@@ -138,8 +138,8 @@ struct wire_hello_body {
 	uint16_t mtu, slots;
 	uint8_t token[WIRE_TOKEN_BYTES]; /* a RESET of the client's session number is valid only
 					    with this token */
-	uint8_t security;		 /* enum rudp_security: the least that the client
-					    requires */
+	uint8_t security;		 /* enum rudp_security: the weakest protection that the
+					    client accepts */
 	const uint8_t *app;		 /* points into the body */
 	uint16_t app_len;
 };
@@ -171,7 +171,7 @@ struct wire_accept { /* the body */
 
 struct wire_join { /* JOIN and JOINED */
 	uint64_t cookie;
-	uint32_t stamp; /* echoed */
+	uint32_t stamp; /* the answer has the same value */
 };
 
 struct wire_source {   /* LABEL with SOURCE */
@@ -184,9 +184,9 @@ struct wire_source {   /* LABEL with SOURCE */
 struct wire_report {	      /* PING with REPORT: what the sender of the report has counted on the
 				 path */
 	uint32_t top;	      /* highest packet number that arrived at the sender of the report */
-	uint32_t arrived;     /* packets that arrived, each counted once */
-	uint32_t probes_lost; /* MTU probes that the sender of the report has sent and that were
-				 lost */
+	uint32_t arrived;     /* number of packets that have arrived, each counted once */
+	uint32_t probes_lost; /* number of MTU probes that the sender of the report has sent and
+				 that were lost */
 	uint32_t srtt_us;     /* smoothed round trip as the sender of the report measures it; 0:
 				 unknown */
 };
@@ -198,29 +198,29 @@ struct wire_data {
 	uint16_t chunk_bytes;
 	uint32_t credit;
 	uint16_t n_carried; /* number of chunks in this packet, from chunk_index on */
-	uint16_t n_chunks;  /* number of chunks in the message, which is computed from fields of
-			       the packet */
+	uint16_t n_chunks;  /* number of chunks in the message, computed from other fields */
 	const uint8_t *payload;
 	uint16_t payload_len;
 };
 
 struct wire_grant {
 	uint16_t slot;
-	bool again; /* the partial request was discarded: resend it as a new generation */
+	bool again; /* the partly received request was discarded: send it again as a new
+		       generation */
 	uint32_t gen;
 };
 
 struct wire_ack {
 	uint8_t path;	   /* path whose packets are acknowledged */
-	uint8_t gap;	   /* how long before the arrival of `top` the receiver had last polled, as
-			      a wire_gap_code() */
+	uint8_t gap;	   /* time between the receiver's last poll before the arrival of `top` and
+			      that arrival, as a wire_gap_code() */
 	uint16_t delay_us; /* time between the arrival of `top` and this acknowledgement */
 	uint32_t top;	   /* highest packet number covered by the words */
 	uint32_t credit;
 	uint8_t n_words;
-	uint64_t words[WIRE_ACK_WORDS_MAX]; /* words[i] has the 64 packets from number 64*(top/64-i)
-					       on, one bit for each; bit 0 is the first packet. So
-					       words[0] has `top` */
+	uint64_t words[WIRE_ACK_WORDS_MAX]; /* words[i] has a bit for each of 64 packets from number
+					       64*(top/64-i) on; bit 0 is the first packet. So
+					       words[0] contains `top` */
 };
 
 static inline void wire_put16(uint8_t *p, uint16_t v)
@@ -260,7 +260,7 @@ static inline uint64_t wire_get64(const uint8_t *p)
 	return be64toh(v);
 }
 
-/* Offsets of the fields that differ between the packets of one GSO burst. */
+/* Offsets of the fields that differ between packets of one GSO burst. */
 #define WIRE_OFF_PATH 2
 #define WIRE_OFF_FLAGS 3
 #define WIRE_OFF_PN 12
@@ -268,7 +268,7 @@ static inline uint64_t wire_get64(const uint8_t *p)
 #define WIRE_OFF_CHUNK_INDEX 22
 #define WIRE_OFF_CARRIED 30
 
-/* Encodes a time in one byte, rounded down, with four values per power of two; 0 stands for no
+/* Encodes a time in one byte, rounded down, with four values for each power of two. 0 means no
  * time. */
 static inline uint8_t wire_gap_code(uint64_t us)
 {
@@ -314,8 +314,8 @@ size_t wire_put_join(uint8_t *p, const struct wire_common *c, const struct wire_
 size_t wire_put_share(uint8_t *p, const struct wire_common *c, uint32_t bytes);
 size_t wire_put_label(uint8_t *p, const struct wire_common *c, uint32_t label);
 size_t wire_put_report(uint8_t *p, const struct wire_common *c, const struct wire_report *w);
-/* addr: an address that is encoded already, in WIRE_ADDR_BYTES; index: position of the address in
- * the list of ACCEPT. */
+/* addr: an address in its encoded form, with WIRE_ADDR_BYTES; index: its position in the list of
+ * ACCEPT. */
 size_t wire_put_address(uint8_t *p, const struct wire_common *c, uint8_t index,
 			const uint8_t *addr);
 size_t wire_put_source(uint8_t *p, const struct wire_common *c, const struct wire_source *w);
@@ -341,7 +341,7 @@ size_t wire_put_grants(uint8_t *p, const struct wire_common *c, const struct wir
 /* Writes the acknowledgement block alone, with a->n_words words. */
 size_t wire_put_ack_block(uint8_t *p, const struct wire_ack *a);
 
-/* Decoders return 0, or -EBADMSG, after which *ret is undefined. p and len are the whole
+/* Decoders return 0, or -EBADMSG, after which *ret is undefined. p and len describe the whole
  * datagram. */
 static inline int wire_get_common(const uint8_t *p, size_t len, struct wire_common *ret)
 {
@@ -372,7 +372,7 @@ int wire_get_label(const uint8_t *p, size_t len, uint32_t *ret_label);
 int wire_get_report(const uint8_t *p, size_t len, struct wire_report *ret);
 int wire_get_address(const uint8_t *p, size_t len, uint8_t *ret_index, struct wire_addr *ret);
 int wire_get_source(const uint8_t *p, size_t len, struct wire_source *ret);
-/* Returns whether the packet is a HELLO of a version other than ours. */
+/* Returns whether the packet is a HELLO of another version. */
 bool wire_is_foreign_hello(const uint8_t *p, size_t len);
 /* Decodes VERSIONS: the client's session number and stamp, and the highest version that the server
  * supports. Returns 0 or -EBADMSG. */
@@ -380,7 +380,7 @@ int wire_get_versions(const uint8_t *p, size_t len, struct wire_common *ret, uin
 int wire_get_ack(const uint8_t *p, size_t len, struct wire_ack *ret);
 /* Returns the number of grants, or -EBADMSG. */
 int wire_get_grants(const uint8_t *p, size_t len, struct wire_grant ret[WIRE_GRANTS_MAX]);
-/* Decodes DATA; sets *ret_ack if c->flags say that the packet has an acknowledgement. */
+/* Decodes DATA. Sets *ret_ack if c->flags has WIRE_F_ACK_BLOCK. */
 int wire_get_data(const uint8_t *p, size_t len, const struct wire_common *c, struct wire_data *ret,
 		  struct wire_ack *ret_ack);
 
