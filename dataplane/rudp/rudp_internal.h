@@ -288,8 +288,8 @@ struct rudp {
 	unsigned n_answering;	  /* number of sessions in `answering` */
 	unsigned n_to_check;	  /* number of sessions that the running search still has to
 				     check */
-	/* For each port: when it last received a packet of a session, and since when it has been
-	 * receiving such packets without a pause. */
+	/* For each port: when it last received a packet of a session, and when it began to receive
+	 * such packets without a pause. */
 	uint64_t heard_ns[RUDP_PORTS_MAX], hears_since_ns[RUDP_PORTS_MAX];
 	struct rudp_incast incasts[RUDP_PORTS_MAX]; /* one for each port of this endpoint */
 	uint16_t mtu;				    /* largest MTU of this endpoint's ports: bytes

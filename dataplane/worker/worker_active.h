@@ -19,7 +19,7 @@ struct worker_active {
 	unsigned n, active;
 	uint64_t hold_ns;
 	unsigned doubled; /* how many times the hold time is doubled at present */
-	uint64_t since_ns[LAUNCH_PORTS_MAX]; /* since when the port works */
+	uint64_t since_ns[LAUNCH_PORTS_MAX]; /* when the port began to work */
 	bool works[LAUNCH_PORTS_MAX];
 	/* When a repaired port last replaced a later one in the list as the active port; 0:
 	 * never. */

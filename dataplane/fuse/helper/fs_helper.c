@@ -50,7 +50,7 @@ static int stage_look(const struct fs_helper *h, enum helpers_stage stage)
 	for (unsigned i = 0; i < h->n_procs; i++) {
 		const struct helpers_proc *p = &h->procs[i];
 
-		/* Pairs with stage_reached(). */
+		/* Pairs with the store in stage_reached() of the process. */
 		if (__atomic_load_n(&p->stage, __ATOMIC_ACQUIRE) >= stage) {
 			if (p->error < 0)
 				return p->error;
@@ -386,7 +386,7 @@ void fs_helper_interrupt(struct fs_helper *h, struct helper_call *call)
 {
 	uint32_t was = CALL_QUEUED;
 
-	/* Pairs with serve(). */
+	/* Pairs with serve() of a helper: only one of the two exchanges succeeds. */
 	if (!__atomic_compare_exchange_n(&call->state, &was, CALL_TAKEN_BACK, false,
 					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return;

@@ -343,7 +343,7 @@ void helper_locks_drop(struct helper *self)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(self->locks); i++) {
 		if (self->locks[i])
-			/* Pairs with lock_take(). */
+			/* Pairs with the exchange in lock_take() of the next holder. */
 			__atomic_store_n(self->locks[i], 0, __ATOMIC_RELEASE);
 		self->locks[i] = NULL;
 	}

@@ -353,7 +353,8 @@ static struct helper_call *call_take(struct helper *self)
 	struct helpers_ring *ring = &self->export->queues[self->queue];
 	uint32_t at = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
 
-	/* Pairs with fs_helper_submit(). */
+	/* Pairs with the store in fs_helper_submit(): a helper that sees the new tail also sees the
+	 * call. */
 	while (at != __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE)) {
 		uint16_t i = ring->calls[at % HELPERS_CALLS_MAX];
 
@@ -385,7 +386,8 @@ static void serve(struct helper *self)
 		uint32_t was = CALL_QUEUED;
 
 		if (call) {
-			/* Pairs with fs_helper_interrupt(). */
+			/* Pairs with fs_helper_interrupt() of the worker: only one of the two
+			 * exchanges succeeds. */
 			if (__atomic_compare_exchange_n(&call->state, &was, CALL_RUNNING, false,
 							__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 				helper_call_run(self, call);

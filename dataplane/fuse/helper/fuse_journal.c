@@ -398,7 +398,7 @@ int journal_owner_register(struct journal *j, uint32_t worker_id)
 		/* From here on, the kernel marks the word when this thread ends, if the word
 		 * contains this thread's id. */
 		robust_list.list_op_pending = &l->node;
-		/* Pairs with owner_is_alive(). */
+		/* Pairs with the load in owner_is_alive(). */
 		if (__atomic_compare_exchange_n(&l->word, &was, tid, false, __ATOMIC_ACQ_REL,
 						__ATOMIC_RELAXED)) {
 			l->worker_id = worker_id;

@@ -67,7 +67,7 @@ struct udp_tx {
 	/* Copies of headers and of short payloads. Copying a short payload, which is in the
 	 * processor's cache, costs less than another iovec costs the kernel. So a burst of full
 	 * 1500-byte packets is one piece of memory. */
-	uint8_t *room; /* TX_ROOM_BYTES, of which memory is used only as needed */
+	uint8_t *room; /* TX_ROOM_BYTES of address space; pages are allocated on first use */
 	size_t room_used;
 	unsigned n_bursts, n_datagrams, n_iov;
 	unsigned sent;	/* number of bursts that the kernel has taken */
@@ -87,7 +87,7 @@ struct udp_rx {
 	bool hot;	      /* the filled buffers are from the hot socket */
 	uint64_t read_ns;     /* when the buffers were read, by the same clock as the packets'
 				 timestamps */
-	uint8_t *bufs; /* RX_BUFS buffers of RX_BUF_BYTES, of which memory is used only as needed */
+	uint8_t *bufs;	/* RX_BUFS buffers of RX_BUF_BYTES; pages are allocated on first use */
 	unsigned batch; /* number of buffers in a system call; grows under load */
 	/* Buffers that the last system call filled; `next` is the first one that was not returned
 	 * yet. */

@@ -45,7 +45,7 @@ static unsigned search_end(struct rudp_mtu *m, uint64_t now)
 {
 	m->done = true;
 	m->round = 0;
-	if (m->before_fall) /* the search has reached the size again that had failed before. So
+	if (m->before_fall) /* the search has reached the size at which packets were lost before. So
 			       random loss was the cause, and from now on more probes must be
 			       lost */
 		m->lost_limit = m->cur >= m->before_fall

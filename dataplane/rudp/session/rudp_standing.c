@@ -66,8 +66,8 @@ static bool is_silent(const struct rudp_session *s, uint64_t limit, uint64_t now
 	return any;
 }
 
-/* Returns since when a port of the session has been receiving packets without a pause;
- * RUDP_TIME_NEVER if none of its ports receives any now. */
+/* Returns when a port of the session began to receive packets without a pause; RUDP_TIME_NEVER if
+ * none of its ports receives any now. */
 static uint64_t hears_since(const struct rudp_session *s, uint64_t now)
 {
 	const struct rudp *r = s->r;

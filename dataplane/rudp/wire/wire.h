@@ -144,7 +144,7 @@ struct wire_hello_body {
 	uint16_t app_len;
 };
 
-struct wire_answer { /* ACCEPT and REFUSE */
+struct wire_answer { /* the part of ACCEPT and REFUSE that is not sealed */
 	uint8_t cipher;
 	const uint8_t *body; /* points into the packet */
 	uint16_t body_len;
@@ -158,7 +158,7 @@ struct wire_addr {
 	uint32_t label;
 };
 
-struct wire_accept { /* the body */
+struct wire_accept { /* the body of ACCEPT */
 	uint64_t server_number, identity;
 	uint8_t token[WIRE_TOKEN_BYTES]; /* a RESET of the server's session number is valid only
 					    with this token */
@@ -169,20 +169,19 @@ struct wire_accept { /* the body */
 	struct wire_addr addrs[WIRE_ADDRS_MAX];
 };
 
-struct wire_join { /* JOIN and JOINED */
+struct wire_join { /* the fields of JOIN and JOINED */
 	uint64_t cookie;
 	uint32_t stamp; /* the answer has the same value */
 };
 
-struct wire_source {   /* LABEL with SOURCE */
+struct wire_source {   /* the fields of a LABEL with SOURCE */
 	uint8_t index; /* index of the source port in the numbering of the probe's sender; the
 			  echo (HEARD) repeats the index */
 	uint16_t port; /* UDP port from which the probe came; set only in the echo (HEARD), else
 			  0 */
 };
 
-struct wire_report {	      /* PING with REPORT: what the sender of the report has counted on the
-				 path */
+struct wire_report {	      /* the report in a PING: what its sender has counted on the path */
 	uint32_t top;	      /* highest packet number that arrived at the sender of the report */
 	uint32_t arrived;     /* number of packets that have arrived, each counted once */
 	uint32_t probes_lost; /* number of MTU probes that the sender of the report has sent and

@@ -111,7 +111,8 @@ void share_join_peers(struct share *s, uint64_t now_ns)
 	share_set(&own->n_open, 0U);
 	if (madvise(own->open, sizeof(own->open), MADV_REMOVE) < 0)
 		memset(own->open, 0, sizeof(own->open));
-	/* Pairs with peers_find(). */
+	/* Pairs with peers_find() of other workers: a worker that sees this bit also sees the
+	 * slot's content. */
 	__atomic_fetch_or(&s->file->used[s->own_index / 64], 1ULL << s->own_index % 64,
 			  __ATOMIC_SEQ_CST);
 	/* Pairs with share_refresh() of other workers, which read this worker's slot from now

@@ -374,7 +374,7 @@ void lock_table_end_mount(struct lock_table *t, struct lock_mount *m)
 		return;
 	}
 	LOCK_TOUCH(t, &m->leaving);
-	/* Pairs with lock_mount_is_current(). */
+	/* Pairs with the load in lock_mount_is_current(). */
 	__atomic_store_n(&m->leaving, LOCK_LEAVES, __ATOMIC_RELEASE);
 	lock_commit(t);
 }
@@ -414,7 +414,7 @@ static struct lock_mount *mount_find(struct lock_table *t, const uint8_t id[16])
 static void mount_begin(struct lock_table *t, struct lock_mount *m, uint64_t now_ns)
 {
 	m->seen_ns = MAX_OF(m->seen_ns, now_ns);
-	/* Pairs with lock_mount_is_current(). */
+	/* Pairs with the load in lock_mount_is_current(). */
 	__atomic_store_n(&m->session, ++t->mem->head.last_session, __ATOMIC_RELEASE);
 	while (drop_first(t, &m->lists[LOCK_WAITING]))
 		;

@@ -515,7 +515,8 @@ struct fuse_server {
 	unsigned n_active;
 	struct server_host *hosts;   /* list */
 	struct server_user **users;  /* hash chains */
-	uint32_t n_files, files_max; /* files and directories that are open at clients */
+	uint32_t n_files, files_max; /* number of files and directories that clients have open, and
+					its limit */
 	struct server_open **opens;  /* hash chains */
 	struct server_closing *closing, **closing_tail;
 	uint32_t n_closing;  /* number of files that are being closed */

@@ -127,9 +127,9 @@ void server_helper_submit(struct server_req *q, struct helper_call *call, enum h
 	server_helper_submit_raw(q, call, queue, once, then);
 }
 
-/* If the call failed because the table of descriptors, which the worker shares with its helpers, is
- * full: closes cached descriptors. Returns whether to retry the request, which happens only once
- * for each request. */
+/* Handles the error that no descriptor is free: the worker and its helpers share one table of
+ * descriptors. Closes cached descriptors, and returns whether to retry the request. Each request is
+ * retried only once. */
 static bool frees_descriptors(struct server_req *q, int error)
 {
 	if ((error != -EMFILE && error != -ENFILE) || q->freed_descriptors || q->file)
