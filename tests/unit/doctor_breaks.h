@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tables for the tests of `plenum doctor`. Each line describes one fault of a host, and the check
- * that finds it. */
+/* Tables for the tests of `plenum doctor`. Each line describes one fault of a host and the check
+ * that must find it. */
 #ifndef PLENUM_TESTS_DOCTOR_BREAKS_H
 #define PLENUM_TESTS_DOCTOR_BREAKS_H
 

@@ -101,7 +101,7 @@ int fake_setup(void **state)
 {
 	pid_t pid;
 
-	unsetenv("COLUMNS"); /* so that tables are printed in full width */
+	unsetenv("COLUMNS"); /* print tables in full width */
 	agent = mmap(NULL, sizeof(*agent), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		     0);
 	if (agent == MAP_FAILED)
@@ -113,7 +113,8 @@ int fake_setup(void **state)
 	agent->listen_fd = fake_listen(agent->path);
 	if (agent->listen_fd < 0)
 		return -1;
-	pid = fork(); /* not in the shared page, where the child would overwrite the pid with 0 */
+	pid = fork(); /* do not store the pid in the shared page first, because the child would
+			 overwrite it with 0 */
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		fake_serve();

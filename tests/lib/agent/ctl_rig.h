@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Runs the command line in a child process. Another child plays the agent: it sends the same answer
- * to all requests, and keeps the last request.
+ * Runs the command line in a child process. Another child acts as the agent: it sends the same
+ * answer to all requests, and keeps the last request.
  */
 #ifndef PLENUM_TESTS_CTL_RIG_H
 #define PLENUM_TESTS_CTL_RIG_H
@@ -28,14 +28,14 @@ struct fake_agent {
 	char request[REQUEST_MAX];
 	unsigned n_requests;
 	unsigned n_conflicts; /* number of PATCH requests that first get the answer 412 */
-	unsigned late_ms;     /* delay of the next answer */
+	unsigned late_ms;     /* delay of the next answer in ms */
 };
 
 extern struct fake_agent *agent;
 
 int fake_setup(void **state);
 int fake_teardown(void **state);
-/* Returns a listening socket for an agent that the test plays itself, or -1 on failure. */
+/* Returns a listening socket for a test that acts as the agent itself; -1 on failure. */
 int fake_listen(const char *path);
 /* Reads the next request, asserts that it begins with `want`, and answers it with `text`. */
 void fake_answer(int listen_fd, const char *want, const char *text);

@@ -88,7 +88,7 @@ void rig_set_sysctl(struct rig *g, const char *key, const char *value)
 	fail();
 }
 
-/* If g->blind names parts of the host's picture, removes these parts and the plan. */
+/* Removes the parts of the host's picture that g->blind names, and the plan. */
 static void rig_blind(struct rig *g)
 {
 	if (g->blind)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A host on which all checks of `plenum doctor` pass: the host of plan_host.h with its
+ * A host on which all checks of `plenum doctor` pass. It is the host of plan_host.h with its
  * configuration applied, a folder as the root of its files, and the answers of an agent. A test
- * breaks one part and sees which checks change.
+ * breaks one part and verifies which checks change.
  */
 #ifndef PLENUM_TESTS_DOCTOR_RIG_H
 #define PLENUM_TESTS_DOCTOR_RIG_H
@@ -20,7 +20,7 @@ struct rig {
 	struct kernel *kernel;
 	struct doctor_host p;
 	char *yaml;
-	const char *need; /* a requirement to add to the plan, or NULL */
+	const char *need; /* a requirement that is added to the plan, or NULL */
 	bool mute;	  /* the agent never answers */
 	unsigned blind; /* DOCTOR_NEEDS_ bits of the parts of the host's picture that are missing */
 };

@@ -142,7 +142,7 @@ int reconcile_teardown(void **state)
 	struct agent *a = &f->a;
 
 	reconcile_done(a);
-	sup_stop_all(a->sup); /* freeing alone would leave the workers running for a later agent */
+	sup_stop_all(a->sup); /* otherwise the workers would keep running for another agent */
 	sup_kill_all(a->sup);
 	sup_free(a->sup);
 	mounts_free(a->mounts);
@@ -205,7 +205,7 @@ struct launch_stats *host_serve(struct sup_worker *w)
 	w->stats = page;
 	w->state = SUP_UP;
 	w->up_since_ns = clock_now_ns();
-	page->heartbeat_ns = UINT64_MAX; /* so that the worker never counts as stuck */
+	page->heartbeat_ns = UINT64_MAX; /* the worker must never count as stuck */
 	page->n_paths = 1;
 	snprintf(page->paths[0].leg, sizeof(page->paths[0].leg), "leg-a");
 	snprintf(page->paths[0].peer, sizeof(page->paths[0].peer), "host-b");

@@ -19,7 +19,7 @@ struct fixture {
 	struct inventory *inv;
 	char dir[32], file[64], state_dir[64];
 	char host[64], worker[64], killed[64];
-	/* Number of the write after which another program removes an address. */
+	/* Another program removes an address after the write with this number. */
 	uint64_t sabotage_at;
 };
 
@@ -30,12 +30,12 @@ void host_save(struct fixture *f);
 
 /* Copies the state that an applier has written to the host in memory. */
 void host_load(struct fixture *f);
-/* The only fixture of the test program. */
+/* The fixture of the test program. */
 extern struct fixture *reconcile_fixture;
 void write_file(struct fixture *f, const char *text);
 
-/* The state without problems. The test's workers never report that they are ready, so the agent
- * stays in this state. */
+/* The agent's state if there are no problems. The agent stays in it, because the test's workers
+ * never report that they are ready. */
 #define AGENT_WELL AGENT_STARTING
 extern const char reconcile_worker[]; /* a script that starts and reports nothing */
 
@@ -57,11 +57,11 @@ struct sup_worker *host_worker(struct fixture *f);
 /* Writes to the worker's page that the worker is up and has a path to a client. */
 struct launch_stats *host_serve(struct sup_worker *w);
 
-/* Lets the agent die without cleaning up, and starts another one. */
+/* Ends the agent as a crash would, without any cleanup, and starts another one. */
 void restart_agent(struct fixture *f);
 bool event_has(const struct agent *a, const char *text);
 bool problem_has(const struct agent *a, const char *text);
-/* Asserts that the agent's only problem contains the text, and prints the problems if not. */
+/* Asserts that the agent has one problem, which contains the text. If not, prints the problems. */
 void assert_only_problem(const struct agent *a, const char *text);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A client that owns a mount with one mount worker, or that is this mount worker. The test plays
+/* A client that owns a mount with one mount worker, or that is this mount worker. The test acts as
  * the other of the two. */
 #ifndef PLENUM_TESTS_CLIENT_MOUNT_WORKERS_RIG_H
 #define PLENUM_TESTS_CLIENT_MOUNT_WORKERS_RIG_H

@@ -12,7 +12,7 @@ void listing_add(struct listing *l, const char *name, const char *handle, uint32
 	e.generation = generation;
 	e.nodeid = handle ? 1 : 0;
 	l->len += FUSE_DIRENT_ALIGN(FUSE_NAME_OFFSET_DIRENTPLUS + d.namelen);
-	d.off = l->len; /* offset of the next entry */
+	d.off = l->len; /* the offset at which the next entry begins */
 	memset(at, 0, l->body + l->len - at);
 	memcpy(at, &e, sizeof(e));
 	memcpy(at + sizeof(e), &d, FUSE_NAME_OFFSET);
@@ -190,7 +190,7 @@ bool is_cached(struct rig *g)
 	uint64_t fh;
 	bool asked = is_opened_at_server(g, &fh);
 
-	if (asked) /* the client has read the directory's entries */
+	if (asked) /* the client has requested the directory's entries with the open */
 		assert_false(read_dir_at(g, FUSE_READDIRPLUS, fh, 0, 4096, &s));
 	close_root(g, fh);
 	return !asked;

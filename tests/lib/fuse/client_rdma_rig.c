@@ -90,7 +90,7 @@ void pairs_up(struct rig *g)
 	rdma_qps[0] = verbs.n_qps - 2;
 	rdma_qps[1] = verbs.n_qps - 1;
 	answer_pairs(g, 0, 0);
-	/* The client may already check its queue pairs. */
+	/* Let the client check its queue pairs if it is time for that. */
 	fuse_client_tick(g->f, g->now_ns);
 	if (n_calls > 0)
 		answer_pairs(g, 0, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A client with RDMA on two legs. The test plays the server: it answers the requests for queue
+/* A client with RDMA on two legs. The test acts as the server: it answers the requests for queue
  * pairs and the requests that use them. */
 #ifndef PLENUM_TESTS_CLIENT_RDMA_RIG_H
 #define PLENUM_TESTS_CLIENT_RDMA_RIG_H
@@ -16,7 +16,7 @@ extern uint8_t rdma_data[BYTES], rdma_late[BYTES], rdma_got[BYTES + 64];
 int rdma_setup(void **state);
 int rdma_teardown(void **state);
 
-/* The numbers of the server's queue pairs, as the server sends them in its answers. */
+/* The numbers of the server's queue pairs, as in its answers. */
 extern uint32_t rdma_theirs[2];
 
 /* Answers a request for queue pairs with the status for each leg. If the client only checks a pair,

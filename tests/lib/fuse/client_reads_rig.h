@@ -25,8 +25,8 @@ void send_write(struct both *b, uint32_t flags);
 uint64_t send_getattr(struct both *b);
 void expect_read(struct both *b, uint64_t unique);
 
-/* Leaves buffer i as a mount worker does that is killed while it reads a request into it. Returns
- * the request's id. */
+/* Leaves buffer i in the state that a mount worker leaves when it is killed during a read into it.
+ * Returns the request's id. */
 uint64_t left_reading(struct both *b, unsigned i, uint32_t populated);
 
 #endif

@@ -68,7 +68,7 @@ void expect_reply(struct rig *g, uint64_t unique, int error);
 void expect_silence(struct rig *g);
 void kernel_init(struct rig *g, uint32_t minor, uint64_t flags);
 
-/* After a refresh, the clock shows this time if it is later than the current one. */
+/* client_clock_refresh() returns this time if it is later than the current time. */
 extern uint64_t later_ns;
 
 uint64_t clock_later_ns(void);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Ends a pool of I/O helpers in a test and waits for its processes. A worker would exit now, but
- * the test continues. Helpers share its descriptor table, so a helper that ended later could use a
- * descriptor number that the test has reused.
+ * the test continues, and the helpers share its descriptor table. So a helper that ended later
+ * could use a descriptor number that the test has used again.
  */
 #ifndef PLENUM_TESTS_HELPER_END_H
 #define PLENUM_TESTS_HELPER_END_H

@@ -32,7 +32,7 @@
 
 struct rudp_call {
 	void *user;
-	bool answered, hold; /* hold: the reply is not acknowledged */
+	bool answered, hold; /* hold: do not acknowledge the reply */
 	void *token;
 	size_t len;
 	uint8_t reply[RUDP_MSG_BYTES_MAX];
@@ -63,15 +63,15 @@ struct rig {
 	uint64_t late_ns; /* time that requests wait before the server gets them */
 	uint32_t uid, gid;
 	struct rudp_call *call; /* the call of rig_do */
-	/* Files that the rig keeps open (pins) for the server, as an agent does. */
+	/* The files that the rig keeps open (pins) for the server, as an agent does. */
 	struct rig *holder; /* the rig that has the pins; NULL: this rig */
-	bool deaf;	    /* refuse pins */
+	bool deaf;	    /* refuse requests to pin files */
 	struct rig_held {
 		uint64_t key;
 		int fd;
 	} held[8];
 	unsigned n_held;
-	bool holds_late; /* the next pin is delayed until rig_hear_late() */
+	bool holds_late; /* delay the next pin until rig_hear_late() */
 	struct rig_held late;
 	/* Data and tail of the last reply. */
 	const void *data;
@@ -85,7 +85,7 @@ struct rig {
 extern struct fuse_server *rig_back; /* the server that gets acknowledgements */
 /* called when a session is closed; may be NULL */
 extern void (*rig_on_close)(struct rudp_session *s);
-extern uint64_t rig_heard_ns;		/* when all sessions were heard last; 0: now */
+extern uint64_t rig_heard_ns;		/* when the last packet of every session arrived; 0: now */
 extern enum rudp_standing rig_standing; /* standing of all sessions */
 extern unsigned rig_short;		/* number of calls of rudp_responses_short() */
 
@@ -136,8 +136,8 @@ bool rig_hold(void *user, uint32_t export_index, uint64_t key, int fd);
 void rig_hands(struct rig *g);
 void rig_start(struct rig *g);
 
-/* Ends the server as before an upgrade: only the descriptor of its state and the client's knowledge
- * remain. */
+/* Ends the server as before an upgrade: only the descriptor of its state remains, and what the
+ * client knows. */
 void rig_stop(struct rig *g);
 void rig_setup(struct rig *g, const char *base);
 void rig_teardown(struct rig *g);
@@ -175,7 +175,7 @@ void rig_put_text(const struct rig *g, const char *name, const char *text);
 	}
 #define BOTH(f) ON("/tmp", f), ON("/dev/shm", f)
 
-/* Returns whether the tests can run here. If not, prints why. */
+/* Returns whether the tests can run here. If not, prints the reason. */
 bool rig_can(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The rig of a server's test program. setup() creates it for each test, in the directory that is
- * the test's initial state.
+ * The rig of a test program for the server. setup() creates it for each test, in the directory that
+ * is the initial state of the test.
  */
 #ifndef PLENUM_TESTS_SERVER_TEST_H
 #define PLENUM_TESTS_SERVER_TEST_H

@@ -57,7 +57,7 @@ bool verbs_arrives(unsigned qp, uint64_t at, const void *data, size_t len)
 	return false;
 }
 
-/* ---- what the device can do ---- */
+/* ---- the device ---- */
 
 static int verbs_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A fake RDMA device in place of libibverbs. A posted request waits until the test executes it,
+ * A fake RDMA device instead of libibverbs. A posted request waits until the test executes it,
  * fails it or drops it, so that data can arrive as late as in a network. Like a real device, the
  * fake refuses requests that are invalid in the state of the queue pair.
  */
@@ -35,13 +35,13 @@ struct verbs_fake {
 	bool ib;		    /* the device is an InfiniBand device */
 	bool iwarp;		    /* the device is an iWARP device, on the link with ifindex 7 */
 	bool dmabuf;		    /* the device supports memory of GPUs */
-	int dmabuf_fd;		    /* the last descriptor that was registered */
+	int dmabuf_fd;		    /* the last dma-buf descriptor that was registered */
 	struct ibv_ah_attr ah;	    /* the address that a queue pair was last connected to */
 	uint16_t pkey_index;	    /* the partition key that a queue pair was last given */
 	bool limited;		    /* the port is only a limited member of its partition */
 	bool no_pkeys;		    /* the partition table cannot be read */
 	uint8_t gid[16];
-	unsigned gid_moved; /* the current index of the GID */
+	unsigned gid_moved; /* index of the GID in the table */
 	struct verbs_qp {
 		struct ibv_qp qp;
 		enum ibv_qp_state state;
@@ -56,7 +56,7 @@ struct verbs_fake {
 	unsigned n_wrs;
 	struct ibv_wc wcs[VERBS_WCS_MAX];
 	unsigned n_wcs;
-	bool flushes; /* a queue pair in the error state flushes its own requests */
+	bool flushes; /* a queue pair in the error state flushes its requests without the test */
 	enum ibv_event_type events[8]; /* device events that have not been read */
 	unsigned n_events;
 };
@@ -72,7 +72,7 @@ void verbs_end(unsigned qp, enum ibv_wc_status status);
  * state. */
 bool verbs_arrives(unsigned qp, uint64_t at, const void *data, size_t len);
 
-/* ---- what the test makes the device do ---- */
+/* ---- changes of the device by the test ---- */
 
 void verbs_reset(void);
 
@@ -82,7 +82,7 @@ void verbs_remove(void);
 /* Makes the device report an event. */
 void verbs_tell(enum ibv_event_type type);
 
-/* Adds the device, for the first time or again. */
+/* Adds the device, or adds it again. */
 void verbs_come(void);
 void verbs_done(void);
 

@@ -22,8 +22,8 @@ int apply_host_setup(void **state);
 int apply_host_teardown(void **state);
 size_t host_steps_left(struct host *h, const struct spec *s);
 
-/* Applies the empty configuration `nothing`, and asserts that the host equals its state `before`
- * (JSON) in every value. */
+/* Applies the empty configuration `nothing`, and asserts that all values of the host are then as in
+ * its former state `before` (JSON). */
 void host_gives_all_back(struct host *h, const struct spec *nothing, const char *before);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Hosts in memory for tests of the inventory and of drafts of configurations. */
+/* Hosts in memory, for tests of the inventory and of drafts of configurations. */
 #ifndef PLENUM_TESTS_INV_HOST_H
 #define PLENUM_TESTS_INV_HOST_H
 

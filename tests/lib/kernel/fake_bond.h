@@ -12,9 +12,9 @@
 int fake_bond_change(struct kernel *k, struct inventory *inv, const struct kernel_change *c);
 int fake_bond_value_change(struct inventory *inv, const struct kernel_change *c);
 int fake_bond_value_read(const struct inventory *inv, struct kernel_change *c);
-/* Changes the master of a link, and with it the link's MAC and MTU. 1: Returns 1 if the link had to
- * go down for this (*ret_up tells whether it comes up again), 0 if it already had the master, or
- * negative errno. */
+/* Changes the master of a link, and with it the link's MAC and MTU. Returns 1 if the link had to go
+ * down for this (*ret_up: whether it comes up again), 0 if it had this master already, or negative
+ * errno. */
 int fake_master_change(struct inventory *inv, const struct kernel_change *c, bool *ret_up);
 int fake_master_read(const struct inventory *inv, struct kernel_change *c);
 /* Gives the ports the MTU of their bond. */

@@ -8,7 +8,7 @@
 /* Implement change and read of struct kernel_ops for kernel settings. */
 int fake_sysctl_change(struct inventory *inv, const struct kernel_sysctl *s);
 int fake_sysctl_read(const struct inventory *inv, struct kernel_sysctl *s);
-/* Removes the settings of a removed link, which link_settings_add_new() had added. */
+/* Removes the settings of a removed link. link_settings_add_new() has added them. */
 void fake_settings_remove(struct inventory *inv, const char *ifname);
 
 #endif

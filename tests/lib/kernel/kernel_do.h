@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Each function makes one change of a host, so that a test can play another program on that host.
- * The ifindex in the object selects the link.
+ * Changes of a host by other programs. Each function makes one change. The ifindex in the object
+ * selects the link.
  */
 #ifndef PLENUM_TESTS_KERNEL_DO_H
 #define PLENUM_TESTS_KERNEL_DO_H

@@ -20,13 +20,13 @@
 struct fake {
 	struct kernel kernel;
 	struct inventory *inv;
-	bool *cable; /* whether a cable is plugged in, by position in inv->links */
+	bool *cable; /* for each link of inv->links: whether its cable is plugged in */
 	uint64_t fail_nth, fail_count;
 	int fail_error;
 	char fail_why[REASON_TEXT_MAX];
 	void (*on_write)(void *user, uint64_t nth);
 	void *on_write_user;
-	int event_fd; /* -1: no watcher */
+	int event_fd; /* -1: the test does not watch the host */
 	struct kernel_event *events;
 	size_t n_events;
 };
@@ -47,7 +47,7 @@ static int ended(int r, struct reason *why)
 	return r < 0 ? fail(why, r, NULL) : 0;
 }
 
-/* Begins a write: counts it, and makes it fail if the test has requested this. */
+/* Begins a write: counts it, and fails if the test has requested that. */
 static int write_begin(struct kernel *k, struct reason *why)
 {
 	struct fake *f = fake_of(k);
@@ -175,7 +175,7 @@ static void routes_of_source_del(struct fake *f, const struct ip_addr *src)
 static void link_goes_down(struct fake *f, struct inv_link *l)
 {
 	l->up = l->carrier = false;
-	for (size_t i = 0; i < f->inv->n_links; i++) /* its VLANs go down, and stay down */
+	for (size_t i = 0; i < f->inv->n_links; i++) /* its VLANs go down and stay down */
 		if (f->inv->links[i].lower == l->ifindex && f->inv->links[i].up)
 			link_goes_down(f, &f->inv->links[i]);
 	for (size_t i = f->inv->n_routes; i-- > 0;)
@@ -368,7 +368,7 @@ static int addr_change(struct fake *f, const struct kernel_change *c, struct rea
 /* Returns the ifindex of the link (any, without an oif) that reaches the route's gateway, or 0. */
 static uint32_t gateway_link(struct fake *f, const struct inv_route *r)
 {
-	if (ip_addr_is_link_local(&r->gateway)) /* each link has the link-local subnet */
+	if (ip_addr_is_link_local(&r->gateway)) /* every link has the link-local subnet */
 		return r->oif;
 	for (size_t i = 0; i < f->inv->n_routes; i++) {
 		const struct inv_route *via = &f->inv->routes[i];
@@ -495,7 +495,7 @@ static int bond_value_change(struct fake *f, const struct kernel_change *c, stru
 	return ended(fake_bond_value_change(f->inv, c), why);
 }
 
-/* Makes a link a port or removes it from its bond. The link goes down for a moment. */
+/* Adds the link to a bond, or removes it from its bond. The link goes down for a moment. */
 static int master_change(struct fake *f, const struct kernel_change *c, struct reason *why)
 {
 	struct inv_link *l = link_get(f, c->ifindex);

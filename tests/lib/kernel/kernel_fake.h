@@ -2,7 +2,7 @@
 /*
  * A host in memory: kernel_ops over a recorded inventory. Changes have the effects and errors of
  * Linux (a duplicate address is -EEXIST, a link that goes down loses its routes, an address adds
- * the route of its subnet), so that tests can apply plans, fail at any write and roll back. For
+ * the route of its subnet), so that tests can apply plans, make any write fail, and roll back. For
  * tests only.
  */
 #ifndef PLENUM_NETCFG_KERNEL_FAKE_H
@@ -36,7 +36,7 @@ void kernel_fake_fail(struct kernel *k, uint64_t nth, uint64_t count, int error,
  * NULL removes the callback. */
 void kernel_fake_on_write(struct kernel *k, void (*cb)(void *user, uint64_t nth), void *user);
 
-/* Plugs in or pulls a link's cable, which the watch reports. Returns 0, -ENODEV or -ENOMEM. */
+/* Plugs in or pulls the cable of a link. The watch reports that. Returns 0, -ENODEV or -ENOMEM. */
 int kernel_fake_set_carrier(struct kernel *k, uint32_t ifindex, bool carrier);
 
 /* Create a link with the caller's ifindex, or remove a link with all its objects. Return 0, -ENOMEM

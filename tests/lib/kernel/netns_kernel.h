@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Base of the tests of struct kernel_ops on Linux. Each test has its own network namespace with a
- * veth pair, leg0 and far0. The namespace ends with the process. Needs root.
+ * Base for tests of struct kernel_ops on Linux. Each test has its own network namespace, with a
+ * veth pair (leg0 and far0). The namespace ends with the process. Needs root.
  */
 #ifndef PLENUM_TESTS_KERNEL_NETNS_H
 #define PLENUM_TESTS_KERNEL_NETNS_H
@@ -27,7 +27,7 @@ struct ip_addr netns_address(const char *text);
 struct inventory *netns_collect(struct kernel *k);
 uint32_t netns_leg_index(struct kernel *k);
 
-/* Returns whether the tests can run here. If not, prints why in TAP form. */
+/* Returns whether the tests can run here. If not, prints the reason in TAP form. */
 bool netns_is_possible(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Network namespaces that tests create by commands and then enter. */
+/* Network namespaces that tests create by commands and then use. */
 #ifndef PLENUM_TESTS_NETNS_ENTER_H
 #define PLENUM_TESTS_NETNS_ENTER_H
 

@@ -60,8 +60,8 @@ void end_open(struct port *p, const struct end *e)
 	ends_open(p, e, 1);
 }
 
-/* slept_out is set if the port's descriptor did not end the last sleep. n_unheard counts the
- * answers that were received after such a sleep. */
+/* slept_out: the port's descriptor did not end the last sleep. n_unheard: number of answers that
+ * were received after such a sleep. */
 static bool slept_out;
 static unsigned n_unheard;
 
@@ -92,8 +92,8 @@ static unsigned echo_turn(struct port *p)
 	return n > 0 ? (unsigned)n : 0;
 }
 
-/* Echoes packets until the process is killed. One byte on `ready` reports that the ports are
- * open. */
+/* Echoes packets until the process is killed. When the ports are open, writes one byte to
+ * `ready`. */
 static void child_echo(const struct end *legs, unsigned n_legs, int ready)
 {
 	struct port ports[2] = {{0}};
@@ -182,8 +182,8 @@ static void child_client(const struct end *e, const struct end *peer, uint32_t c
 		if (!ping_pong(&p, &dst, i, deadline))
 			_exit(EXIT_TIMEOUT);
 	}
-	/* Some unheard answers are normal, because an answer can arrive just when a sleep ends
-	 * anyway. */
+	/* Some answers may be unheard, because an answer can arrive just when a sleep ends by its
+	 * timeout. */
 	if (n_unheard > count / 4)
 		_exit(EXIT_SLEPT);
 	p.ops->close(&p);

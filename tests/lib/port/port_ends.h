@@ -22,13 +22,13 @@
 #define DEADLINE_NS (60 * NSEC_PER_SEC)
 #define EXIT_TIMEOUT 3
 #define EXIT_DAMAGED 4
-#define EXIT_SLEPT 5  /* answers arrived but did not wake the port */
-#define EXIT_OPEN 100 /* plus the errno, if the port could not be opened */
+#define EXIT_SLEPT 5  /* answers arrived, but they did not wake the process */
+#define EXIT_OPEN 100 /* a port could not be opened; its errno is added to this number */
 
-struct end { /* the port of one process */
+struct end { /* the port of one of the processes */
 	const char *netns, *ifname, *ip;
 	enum launch_transport transport;
-	const char *device; /* "": the default of the transport */
+	const char *device; /* "": the device that is the default of the transport */
 };
 
 /* ------------------------------------------------------------------ in the children */
@@ -36,7 +36,7 @@ struct end { /* the port of one process */
 /* Settings for ports that are opened later. */
 extern uint32_t ends_log_level;
 extern uint32_t ends_mtu;
-extern bool ends_shared; /* the ports share their device with the kernel by means of flow rules */
+extern bool ends_shared; /* the ports share their device with the kernel, by flow rules */
 
 void leg_fill(struct launch_port *lp, const struct end *e);
 
@@ -45,8 +45,8 @@ void ends_open(struct port *ports, const struct end *legs, unsigned n);
 void end_open(struct port *p, const struct end *e);
 void port_wait(struct port *p);
 
-/* Memory shared with a client process. While the number in it is not 0, the client sends another
- * `count` datagrams. May be NULL. */
+/* Memory that is shared with a client process. While the number in it is not 0, the client sends
+ * another `count` datagrams. May be NULL. */
 extern uint32_t *keep_sending;
 
 /* Checks that the port's descriptor does not become readable without packets, even after its

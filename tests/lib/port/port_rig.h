@@ -75,14 +75,14 @@ extern const struct port_rig_commands port_rig_commands;
 // clang-format on
 
 void port_rig_remove(void);
-/* Makes the rig as the last part of a group's setup. `missing` is the reason why the tests cannot
+/* Creates the rig, as the last part of a group's setup. missing: the reason why the tests cannot
  * run, or NULL. */
 int port_rig_make(void **state, const char *missing);
-/* Skips the test if the rig could not be made. */
+/* Skips the test if the rig could not be created. */
 void need(void **state);
 /* Waits for a child process and asserts its success. */
 void expect_done(pid_t pid);
-/* Calls fork(2). The child dies with the test. */
+/* Calls fork(2). The child ends with the test. */
 pid_t child_start(void);
 
 /* ------------------------------------------------------------------ tests for every back end */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Stops a process before each of its system calls, as a disk that hangs would. While the process is
- * stopped, a test can act, and then let the process continue or kill it.
+ * stopped, a test can act, and can then continue or kill the process.
  */
 #ifndef PLENUM_TESTS_HELPER_TRACE_H
 #define PLENUM_TESTS_HELPER_TRACE_H
@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <unistd.h>
 
-/* Begins the trace. The process runs until helper_trace_next(). Returns 0, or negative errno if
- * tracing is not possible here. */
+/* Begins to trace the process, which runs until helper_trace_next(). Returns 0, or negative errno
+ * if tracing is not possible here. */
 int helper_trace_begin(pid_t pid);
 
 /* Continues to the entry of the next system call. Returns the call's number, or -1 if the process

@@ -34,7 +34,7 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 			allow(at, PAGE);
 			return;
 		}
-	/* The program has another fault. Without this handler it happens again and ends the
+	/* The fault is not at a watched page: without this handler it occurs again and ends the
 	 * program. */
 	sigaction(sig, &before, NULL);
 }

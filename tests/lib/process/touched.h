@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Counts the pages of memory that code reads or writes. With this, a test finds out how many of
- * several thousand objects a function accesses, without a counter in the product and without
- * measuring time. A system call with a pointer to a watched page that has not been accessed yet
- * fails with EFAULT.
+ * Counts the pages of memory that code reads or writes. A test thus determines how many of several
+ * thousand objects a function accesses, without a counter in the product and without measuring
+ * time. A system call with a pointer to a watched page that has not been accessed yet fails with
+ * EFAULT.
  */
 #ifndef PLENUM_TESTS_TOUCHED_H
 #define PLENUM_TESTS_TOUCHED_H

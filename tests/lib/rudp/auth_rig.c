@@ -161,8 +161,8 @@ void auth_restart(void)
 int auth_deliver(const struct hop *h)
 {
 	uint8_t *copy =
-		/* Copies the packet to a separate block, so that the sanitizer detects a read
-		 * beyond its end. */
+		/* Copy the packet to a separate block, so that the sanitizer detects a read beyond
+		 * its end. */
 		malloc(h->len ? h->len : 1);
 	int r;
 

@@ -49,7 +49,7 @@ struct rig {
 	unsigned n_hops, n_seen;
 	/* The attacker, which may change the packet. Returns true to drop it. */
 	bool (*middle)(struct rig *auth, struct hop *h);
-	unsigned target, byte; /* for the attacker: the numbers of a packet and of a byte in it */
+	unsigned target, byte; /* for the attacker: the number of a packet, and of a byte in it */
 	bool hit;
 	uint64_t spoofed_in, spoofed_out;
 	unsigned n_kept;
@@ -58,13 +58,13 @@ struct rig {
 	struct hop hops[QUEUE_MAX];
 };
 
-extern struct rig *auth; /* the only rig, which rudp's operations use */
+extern struct rig *auth; /* the rig, which rudp's operations use */
 extern uint8_t auth_reply[REPLY_MAX];
 extern uint32_t auth_reply_len;
 
 struct datagram_addr auth_addr(unsigned end, unsigned port);
 
-/* The address of a host that takes no part in the session. */
+/* The address of a host that does not take part in the session. */
 extern const struct datagram_addr auth_victim;
 
 void auth_end_start(unsigned i);

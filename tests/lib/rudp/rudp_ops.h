@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Default operations of rudp for simple test programs: buffers from malloc, packets copied as a
- * whole, responses freed. The simulator (rudp_sim.h) has its own operations, which account for
- * every buffer.
+ * Default operations of rudp for simple test programs: buffers come from malloc, packets are copied
+ * completely, responses are freed. The simulator (rudp_sim.h) has its own operations, which account
+ * for every buffer.
  */
 #ifndef PLENUM_TESTS_RUDP_OPS_H
 #define PLENUM_TESTS_RUDP_OPS_H

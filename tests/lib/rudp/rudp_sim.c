@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The simulator's applications at both ends, and its virtual time; rudp_sim_net.c is the network.
+/* The simulator's applications at both ends, and its virtual time. rudp_sim_net.c is the network.
  */
 #include <malloc.h>
 
 #include "tests/lib/rudp/rudp_sim_internal.h"
 
 #define WAIT_AGAIN_NS (100 * NSEC_PER_USEC)
-/* Length of a request's header: cookie, length of the response, time of execution. */
+/* Length of a request's header: cookie, length of the response, execution time. */
 #define HEADER 16
 
 struct sim_job { /* a request that the server is executing */
@@ -19,7 +19,7 @@ struct sim_job { /* a request that the server is executing */
 	struct block *answer;
 };
 
-struct block { /* a buffer lent to rudp or received from it */
+struct block { /* a buffer that was passed to rudp or received from it */
 	struct block *next, **prev;
 	struct sim_end *end;
 	unsigned *used, *used_by; /* the counters of the buffer's class, or NULL */
@@ -355,7 +355,7 @@ static void op_response(void *user, struct rudp_session *s, uint64_t cookie, int
 		sim->longest_gap_ns = MAX_OF(sim->longest_gap_ns, sim->now - sim->last_answer_ns);
 	sim->last_answer_ns = sim->now;
 	sim->n_open--;
-	free(c->req); /* so that the sanitizer detects a later read */
+	free(c->req); /* free it, so that the sanitizer detects a later read */
 	c->req = NULL;
 	if (buf) {
 		end->bufs--;
@@ -604,7 +604,7 @@ static uint64_t end_due(struct sim_end *end)
 	return end->due_ns;
 }
 
-/* Makes each endpoint compute its next work again, because a test may have changed the
+/* Makes each endpoint compute the time of its next work again, because a test may have changed the
  * endpoints. */
 static void dues_forget(struct sim *sim)
 {
@@ -642,12 +642,13 @@ static void end_turn(struct sim_end *end)
 	}
 	jobs_waiting_run(end);
 	rudp_poll(end->r, sim->now);
-	jobs_waiting_run(end); /* waiting jobs may need memory that has been freed */
+	jobs_waiting_run(end); /* waiting jobs may need memory that is free now */
 	end->polls++;
 	end->next_turn = sim->now + sim->cfg.turn_ns;
 }
 
-/* Advances to the next event, at most to `until`. Returns false if there is no event until then. */
+/* Advances the time to the next event, but not beyond `until`. Returns false if there is no event
+ * until then. */
 static bool step(struct sim *sim, uint64_t until)
 {
 	struct sim_end *first = NULL;

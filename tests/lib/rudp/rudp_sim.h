@@ -16,20 +16,20 @@
 
 #define SIM_LEGS_MAX 4
 #define SIM_CLIENTS_MAX 1024
-#define SIM_SERVER 0 /* number of the server's endpoint; the clients follow */
+#define SIM_SERVER 0 /* number of the server's endpoint; the numbers of the clients follow */
 #define SIM_BUF_CLASSES 3
-/* While the server is short of memory for responses, a client that is silent for this time loses
- * its session. */
+/* While the server lacks memory for responses, a client that is silent for this time loses its
+ * session. */
 #define SIM_SILENT_NS (40 * NSEC_PER_MSEC)
 
 struct sim_config {
 	uint64_t seed;
 	unsigned legs, clients;
 	uint64_t bits_per_s; /* rate of each port in each direction; 0: unlimited */
-	uint64_t delay_ns;   /* in one direction */
+	uint64_t delay_ns;   /* delay in each direction */
 	uint64_t jitter_ns;
-	uint64_t server_delay_ns; /* added for packets from the server */
-	uint32_t queue_bytes;	  /* 0: unlimited */
+	uint64_t server_delay_ns; /* additional delay of packets from the server */
+	uint32_t queue_bytes;	  /* size of the queue of each link; 0: unlimited */
 	/* Rate from the switch to the port of an endpoint, which all senders share; 0:
 	 * unlimited. */
 	uint64_t down_bits_per_s;
@@ -43,7 +43,8 @@ struct sim_config {
 	 * responses, as in the server of the file system.
 	 */
 	unsigned bufs[SIM_BUF_CLASSES];
-	unsigned keeps; /* clients up to this number keep their sessions while silent */
+	unsigned keeps; /* the clients up to this number keep their sessions while they are
+			   silent */
 	/* Probabilities in events per million packets. */
 	uint32_t loss, duplicate, reorder, corrupt, garbage;
 	uint64_t reorder_ns; /* delay of a reordered packet */
@@ -57,13 +58,13 @@ struct sim_config {
 	/* Rate at which an endpoint passes packets to its ports, which takes its whole time; 0:
 	 * unlimited. */
 	uint64_t send_bits_per_s;
-	bool drops_bursts; /* all packets that are sent as a GSO burst are lost */
+	bool drops_bursts; /* all packets of GSO bursts are lost */
 	unsigned sources;  /* UDP source ports of each port in addition to its main one */
-	bool one_subnet;   /* all legs in one subnet */
-	bool routed;	   /* each port in its own subnet, with routers between all */
+	bool one_subnet;   /* all legs are in one subnet */
+	bool routed;	   /* each port is in its own subnet, and routers connect all subnets */
 	uint8_t unrouted; /* one bit for each leg on which a client has no route to other subnets */
-	/* Number of last legs that the server and the clients do not have at first; sim_port_add()
-	 * adds them. */
+	/* Number of legs, counted from the last one, that the server and the clients lack at first.
+	 * sim_port_add() adds them. */
 	unsigned late_server, late_client;
 	bool labels;
 	bool ipv6;
@@ -87,23 +88,24 @@ struct sim_call {
 	uint8_t *req;
 };
 
-struct sim_link { /* from the port of an endpoint to the switch of its leg */
+struct sim_link { /* the link from the port of an endpoint to the switch of its leg */
 	uint64_t busy_until;
 	uint64_t down_busy_until; /* from the switch to the port */
-	uint64_t held_until;	  /* no packet leaves before this time */
-	unsigned burst_left;	  /* packets that the current burst still loses */
+	uint64_t held_until;	  /* no packet is sent before this time */
+	unsigned burst_left;	  /* number of packets that the current burst of losses still
+				     drops */
 	bool cut_out, cut_in;	  /* packets in this direction are lost without an error */
-	bool full;		  /* refuses packets now */
+	bool full;		  /* the link refuses packets now */
 	uint32_t out_mtu;	  /* larger packets are lost in this direction; 0: no limit */
 	uint32_t out_loss;	  /* additional losses per million in this direction */
 	uint64_t out_delay_ns;	  /* additional delay in this direction */
 	/* one bit for each source port whose packets are lost in this direction */
 	uint8_t sources_out;
-	uint64_t by_source[8]; /* packets sent per source port */
+	uint64_t by_source[8]; /* number of packets sent from each source port */
 	/* each source port has this much more delay than the previous one */
 	uint64_t source_lag_ns;
-	struct sim_pkt
-		*burst; /* the last packet since the flush, to which the next one may be joined */
+	struct sim_pkt *burst; /* the last packet since the flush; the next packet may belong to the
+				  same burst */
 	uint64_t packets, bytes, dropped;
 	uint64_t down_bytes, down_packets, down_dropped;
 };
@@ -120,13 +122,13 @@ struct sim_end {
 	struct sim_pkt *rx_head, **rx_tail;
 	uint64_t next_turn, stalled_until, polls, turns;
 	bool wait_due;		/* memory was freed since `waiting` was last checked */
-	uint64_t wait_again_ns; /* latest time of the next check */
-	uint64_t due_ns;	/* time of the endpoint's next work; 0: has to be computed */
-	uint64_t sending_until,
-		flushed_ns; /* packets sent since the last flush leave at this time or later */
-	bool half_sender;   /* a client that sends only the first packets of its requests */
-	bool slow_reader;   /* a client that has no memory for responses */
-	bool trickler;	    /* a client that acknowledges only a packet from time to time */
+	uint64_t wait_again_ns; /* when `waiting` is checked again at the latest */
+	uint64_t due_ns;	/* time of the endpoint's next work; 0: must be computed */
+	uint64_t sending_until, flushed_ns; /* packets that were sent since the last flush leave at
+					       this time or later */
+	bool half_sender; /* a client that sends only the first packets of its requests */
+	bool slow_reader; /* a client that has no memory for responses */
+	bool trickler;	  /* a client that acknowledges only one packet from time to time */
 	/* client: the server ended its session because it was silent for SIM_SILENT_NS */
 	bool was_silent;
 	uint64_t heard_ns; /* client: time at which the server last processed a packet from it */
@@ -134,16 +136,18 @@ struct sim_end {
 	struct sim_job *jobs, *waiting,
 		**waiting_tail; /* waiting: jobs that need memory for their response */
 	struct block *blocks;
-	struct sim_memory { /* the server's buffers by class */
-		/* Number used by small messages [0] and by other messages [1]. */
+	struct sim_memory { /* the server's buffers, by class */
+		/* Number of buffers that small messages [0] and other messages [1] use. */
 		unsigned used[SIM_BUF_CLASSES][2];
-		unsigned on_trial[SIM_BUF_CLASSES]; /* number used by clients on trial */
-		/* Number that each client uses; only at the server. */
+		unsigned on_trial[SIM_BUF_CLASSES]; /* number of buffers that clients on trial
+						       use */
+		/* Number of buffers that each client uses; only at the server. */
 		unsigned (*used_by)[SIM_BUF_CLASSES][2];
 	} requests, answers;
 	unsigned events[RUDP_EVENT_MAX];
 	int last_code;
-	long bufs, tokens, calls; /* objects lent to or by rudp and not returned yet */
+	long bufs, tokens, calls; /* objects that rudp has got from the application or given to it,
+				     and that were not returned yet */
 	/* server: bytes of requests that are delivered but not answered */
 	uint64_t request_bytes, request_bytes_most;
 };
@@ -159,7 +163,7 @@ struct sim {
 	/* Called when a call of a client has ended. The function may make new calls. */
 	void (*on_done)(struct sim *sim, unsigned client);
 	uint64_t serial;
-	/* For the longest time between two responses while calls were open. */
+	/* For the longest time between two responses while calls are unanswered. */
 	uint64_t last_answer_ns, longest_gap_ns;
 	char fault[256];
 };
@@ -175,24 +179,24 @@ uint64_t sim_random_of(uint64_t *state, uint64_t below);
 bool sim_call(struct sim *sim, unsigned end, uint32_t req_len, uint32_t resp_len,
 	      uint32_t delay_us);
 void sim_abandon(struct sim *sim, unsigned cookie);
-/* Marks all calls of this client as abandoned: their results are not checked. */
+/* Marks all calls of this client as abandoned, so that their results are not checked. */
 void sim_abandon_all(struct sim *sim, unsigned end);
 /* Runs until all calls are answered. Returns false if that takes longer than max_ns or a fault
  * occurs. */
 bool sim_finish(struct sim *sim, uint64_t max_ns);
-/* Runs for ns nanoseconds. Returns false if a fault occurs. */
+/* Simulates ns nanoseconds. Returns false if a fault occurs. */
 bool sim_pass(struct sim *sim, uint64_t ns);
 /* Runs until the sessions of all clients are up. Returns false if that takes longer than max_ns. */
 bool sim_connect(struct sim *sim, uint64_t max_ns);
 void sim_stall(struct sim *sim, unsigned end, uint64_t ns);
-/* Sets the carrier of an endpoint's port. If `announced` is set, also informs rudp. */
+/* Sets the carrier of an endpoint's port. announced: also informs rudp. */
 void sim_leg(struct sim *sim, unsigned end, unsigned leg, bool up, bool announced);
 /* Adds the next missing leg of the endpoint. */
 int sim_port_add(struct sim *sim, unsigned end);
-/* Replaces the process of the endpoint by a new one, which knows nothing of the old one. */
+/* Replaces the process of the endpoint by a new one, without the state of the old one. */
 void sim_restart(struct sim *sim, unsigned end);
-/* Checks that all calls have ended, closes all sessions, and checks that all lent objects were
- * returned. Returns false if a fault occurs. */
+/* Checks that all calls have ended, closes all sessions, and checks that all objects were returned.
+ * Returns false if a fault occurs. */
 bool sim_close(struct sim *sim);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Shared only by the files of the simulator. rudp_sim_net.c has packets and links,
+ * Shared by the files of the simulator only. rudp_sim_net.c has the packets and links,
  * rudp_sim_pattern.c the bytes of messages, rudp_sim.c the applications and the time.
  */
 #ifndef PLENUM_TESTS_RUDP_SIM_INTERNAL_H
@@ -13,8 +13,9 @@ struct sim_pkt {
 	uint64_t at, serial;
 	struct sim_end *to;
 	unsigned leg;
-	bool vanishes;	/* lost together with its burst */
-	bool at_switch; /* the packet is on its way to the switch; false: from the switch */
+	bool vanishes;	/* the packet is lost together with its burst */
+	bool at_switch; /* true: the packet is on its way to the switch; false: it is on its way
+			   from the switch */
 	struct datagram_addr src;
 	struct sim_end *from; /* the sender */
 	struct sim_pkt *next;
@@ -31,7 +32,7 @@ struct sim_pkt {
 bool sim_chance(struct sim *sim, uint32_t in_a_million);
 
 struct datagram_addr sim_end_addr(const struct sim *sim, unsigned end, unsigned leg);
-/* Removes and returns the packet that arrives next at any endpoint or switch. heap_n must not be
+/* Removes and returns the packet that arrives next, at any endpoint or switch. heap_n must not be
  * 0. */
 struct sim_pkt *sim_net_pop(struct sim *sim);
 /* Passes a packet from the switch to the port, behind the queued packets of all senders. Drops it

@@ -80,7 +80,7 @@ static struct sim_end *end_of(struct sim *sim, const struct datagram_addr *a, un
 
 #define TRICKLE_NS (50 * NSEC_PER_MSEC)
 
-/* Reduces the acknowledgements of a client that does not free the server's memory: each
+/* Reduces the acknowledgements of a client that keeps the server's memory occupied: each
  * acknowledges at most one packet. */
 static void trickle(struct sim_end *end, uint8_t *data, size_t len)
 {
@@ -118,7 +118,7 @@ static struct sim_pkt *deliver(struct sim *sim, struct sim_end *from, unsigned p
 	if (from->trickler)
 		trickle(from, p->data, len);
 	if (len && sim_chance(sim, sim->cfg.corrupt))
-		/* Cuts the packet, because UDP's checksum would detect damage that keeps the
+		/* Cut the packet, because the checksum of UDP would detect damage that keeps the
 		 * length. */
 		p->len = sim_random(sim, len);
 	if (sim_chance(sim, sim->cfg.garbage))
@@ -169,7 +169,7 @@ static bool burst_takes(struct sim *sim, struct sim_link *link)
 	return true;
 }
 
-/* Returns the time of the packet's arrival if the port has sent it at the time `at`. */
+/* Returns when the packet arrives if the port has sent it at time `at`. */
 static uint64_t way(struct sim *sim, const struct sim_end *end, struct sim_link *link, uint64_t at)
 {
 	at += sim->cfg.down_bits_per_s ? sim->cfg.delay_ns / 2 : sim->cfg.delay_ns;

@@ -29,8 +29,8 @@
 
 extern const struct sim_config sim_clean;
 
-/* Makes `total` calls of client 1, at most `depth` at a time. Calls `at` (may be NULL) once half of
- * the calls have been made. Returns false if the calls do not end in time or a fault occurs. */
+/* Makes `total` calls of client 1, at most `depth` of them at a time. Calls `at` (may be NULL)
+ * after half of them. Returns false if the calls do not end in time or a fault occurs. */
 bool sim_pump(struct sim *sim, unsigned total, unsigned depth, uint32_t req_len, uint32_t resp_len,
 	      void (*at)(struct sim *sim));
 
