@@ -77,8 +77,8 @@ static uint64_t keepalive_at(const struct rudp_session *s, const struct rudp_pat
 		return RUDP_TIME_NEVER;
 	if (p->timed_out)
 		return p->sent.pto_base + s->r->lim.min_rto_ns;
-	/* Idle paths are probed ever more rarely. The client's interval is shorter: its probes are
-	 * sent first and serve both sides. */
+	/* Idle paths are probed more and more rarely. The client's interval is shorter, so its
+	 * probes come first and serve both sides. */
 	idle <<= p->quiet;
 	idle = s->is_client ? MIN_OF(idle, s->r->lim.lost_ns / 10 * 8)
 			    : MIN_OF(idle + idle / 2, s->r->lim.lost_ns / 10 * 9);

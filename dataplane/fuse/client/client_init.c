@@ -40,8 +40,8 @@ static void init_answer(struct fuse_client *f, const void *req, size_t len)
 
 	memcpy(&h, req, sizeof(h));
 	memcpy(&in, (const uint8_t *)req + sizeof(h), MIN_OF(len - sizeof(h), sizeof(in)));
-	if (in.major > FUSE_PROTO_MAJOR) { /* reply with our major version only: the kernel then
-					      sends another INIT with this version */
+	if (in.major > FUSE_PROTO_MAJOR) { /* reply with this client's major version only: the
+					      kernel then sends another INIT with that version */
 		init_write(f, h.unique, &out);
 		return;
 	}

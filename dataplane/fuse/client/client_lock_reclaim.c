@@ -51,7 +51,7 @@ static bool change_read(const uint8_t *req, struct change *ret)
 	return true;
 }
 
-/* ------------------------------------------------------------------ noting */
+/* ------------------------------------------------------------------ updating the ledger */
 
 static bool disturbs(const struct change *a, const struct change *b)
 {

@@ -353,7 +353,7 @@ static void granted(struct fuse_client *f, const void *msg, size_t len, uint64_t
 	f->flush_wanted = true;
 }
 
-/* ------------------------------------------------------------------ what the client sends */
+/* ------------------------------------------------------------------ sending */
 
 /* Sends the waiting request again. Returns false if no slot is free. */
 static bool repeat(struct fuse_client *f, struct client_lock_wait *w, uint64_t now_ns)

@@ -255,8 +255,8 @@ static uint8_t layer_of(uint8_t link)
 }
 
 /* Returns whether the server's link is Ethernet or InfiniBand (CLIENT_LAYER_*); 0: unknown. An
- * older server reports only that its link type differs from ours. This is not always enough to know
- * its link type, because there are two link types for Ethernet. */
+ * older server reports only that its link type differs from the client's. This does not always
+ * determine the server's link type, because there are two link types for Ethernet. */
 static uint8_t layer_reported(const struct client_rdma *r, const struct fuse_proto_rdma_leg *leg)
 {
 	const uint8_t ours = r->legs[leg->leg].link;

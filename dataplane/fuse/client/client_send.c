@@ -8,8 +8,8 @@ void client_session_drop(struct fuse_client *f, uint64_t now_ns)
 		return;
 	rudp_session_close(f->session, now_ns);
 	f->session = NULL;
-	/* If there was no server before, keep the time at which the client began to wait for
-	 * one. */
+	/* Set the time only if there was a server until now: away_since_ns is when the client began
+	 * to be without a server. */
 	if (f->link == CLIENT_READY || f->link == CLIENT_REOPEN)
 		f->away_since_ns = now_ns;
 	f->link = CLIENT_AWAY;

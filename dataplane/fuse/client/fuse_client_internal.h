@@ -150,8 +150,8 @@ struct client_rdma {
 	bool has_waiting; /* requests wait for RDMA */
 	uint64_t retry_ns, asked_ns;
 	uint32_t n_changes; /* value of port_rdma_changes() when the last message was sent */
-	/* serial: number of pairs made so far; made: value of serial when the pair of each port was
-	 * made. They show whether a request was sent before the pair was made. */
+	/* serial: number of queue pairs made since the start; made: value of serial when the pair
+	 * of each port was made. They show whether a request was sent before the pair was made. */
 	uint32_t serial, made[PORT_RDMA_LEGS_MAX];
 	enum port_rdma_reason reasons[PORT_RDMA_LEGS_MAX];
 	struct client_rdma_leg {
@@ -161,7 +161,7 @@ struct client_rdma {
 		uint32_t n_changes; /* value of port_rdma_changes() when the next attempt was
 				       postponed */
 		uint32_t qpn;	    /* queue pair number of the server's half */
-		uint8_t link;	    /* our link type in the last message */
+		uint8_t link;	    /* the client's link type in the last message */
 		uint8_t layers;	    /* CLIENT_LAYER_* that the server reported for its side of
 				       the leg; 0: not reported */
 		uint64_t read_bytes, write_bytes;

@@ -245,7 +245,7 @@ int fuse_server_poll(struct fuse_server *srv, uint64_t now_ns, bool may_sleep)
 	if (srv->retry_head || srv->n_call_waits > 0)
 		server_retry_run(srv);
 	if (!server_steps_shared(srv))
-		moved += server_steps_run(srv); /* including requests that the helpers have just
+		moved += server_steps_run(srv); /* this includes requests that the helpers have just
 						   returned */
 	if (rdma_waits(srv)) {
 		server_rdma_run(srv);

@@ -335,7 +335,7 @@ void port_neigh_park_len(struct port_neigh *n, const struct ip_addr *ip, size_t 
 		n->park_len[e->park] = len;
 }
 
-/* ------------------------------------------------------------------ our own address */
+/* ------------------------------------------------------------------ the port's own address */
 
 void port_neigh_probe_start(struct port_neigh *n, uint64_t now_ns)
 {

@@ -418,7 +418,7 @@ static bool port_udp_arm(struct port *p)
 	return u->rx.next == u->rx.filled;
 }
 
-/* ------------------------------------------------------------------ announcing, extras */
+/* ------------------------------------------------------------------ announcements and counters */
 
 static void port_udp_announce(struct port *p)
 {

@@ -22,7 +22,8 @@ struct client_lock {
 	uint32_t pid;
 	bool flock; /* true: a flock(2) lock; false: an fcntl(2) lock */
 	bool write;
-	bool doubt; /* this entry is no lock: it is uncertain which locks are held on the node */
+	bool doubt; /* this entry is not a lock: it is uncertain which locks programs hold on the
+		       node */
 	bool sent;  /* set by the caller, and cleared for all locks by client_ledger_unsend() */
 };
 

@@ -311,7 +311,8 @@ void client_forward_apply_notes(struct fuse_client *f)
 	}
 }
 
-/* ------------------------------------------------------------------ whether mount workers read */
+/* ------------------------------------------------------------------ deciding whether mount workers
+ * read */
 
 static uint64_t workers_read(const struct fuse_client *f)
 {

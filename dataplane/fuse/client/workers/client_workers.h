@@ -38,8 +38,8 @@ struct client_worker {
 /* A signal to a process whose request a mount worker is about to serve or to forward. */
 struct client_signal {
 	uint64_t unique;
-	uint64_t until_ns; /* when the signal is dropped, because the regular check for killed
-			      processes has found the process by then */
+	uint64_t until_ns; /* when the signal is dropped: until then, the regular check for killed
+			      processes has found the process */
 	uint32_t at[LAUNCH_MOUNT_WORKERS_MAX]; /* for each mount worker: bit mask of its slots
 						  that may hold the request */
 };

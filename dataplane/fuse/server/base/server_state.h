@@ -25,8 +25,7 @@
 struct state_mount {   /* A mount. The index of the record is the mount's number in the journal. */
 	uint64_t used; /* published last */
 	uint8_t id[16];
-	uint64_t served;       /* the word described at STATE_SERVED; 0: no worker has served the
-				  mount */
+	uint64_t served;       /* see STATE_SERVED below; 0: no worker has served the mount */
 	uint32_t wanted;       /* number of the worker to which the mount's client has connected and
 				  which asks for the mount; 0: none */
 	uint32_t mount_worker; /* 1: the mount of a mount worker, whose open files are also open in

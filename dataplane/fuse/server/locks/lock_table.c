@@ -17,7 +17,7 @@
 #define GRANT_STEPS_MAX (LOCK_FILE_MAX * LOCK_FILE_MAX)
 #define DEADLOCK_STEPS_MAX (GRANT_STEPS_MAX / 16)
 
-/* ------------------------------------------------------------------ who is who */
+/* ------------------------------------------------------------------ conflicts and owners */
 
 static bool same_owner(const struct lock_record *a, const struct lock_record *b)
 {
@@ -320,7 +320,7 @@ void lock_table_drop_mount(struct lock_table *t, struct lock_mount *m)
 	lock_table_grant_all(t);
 }
 
-/* ------------------------------------------------------------------ entering */
+/* ------------------------------------------------------------------ reserving the table */
 
 /* Completes the work of a process that died while it used the table. */
 static void recover(struct lock_table *t)

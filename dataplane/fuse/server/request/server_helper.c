@@ -166,7 +166,7 @@ static void req_back(struct server_req *q, const struct helper_result *r, int fd
 	}
 }
 
-/* ------------------------------------------------------------------ calls of our own */
+/* ------------------------------------------------------------------ calls without a request */
 
 static void own_back(struct fuse_server *srv, const struct helper_call *call)
 {

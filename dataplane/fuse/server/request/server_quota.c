@@ -19,7 +19,7 @@
 /* Interval of checks for removed files of clients that are away. */
 #define HELD_NS (3 * NSEC_PER_SEC)
 
-/* ------------------------------------------------------------------ shares of the accounts */
+/* ------------------------------------------------------------------ limits of open files */
 
 /* Returns whether n files are within the limit, which is twice / 2 times the free files. again: the
  * client had the file open at a predecessor of this process. It is unknown how many files were free
