@@ -149,8 +149,8 @@ static void ack_sum_use(struct rudp_session *s, struct rudp_path *p, const struc
 		rtt = rtt > delay + NSEC_PER_USEC ? rtt - delay : NSEC_PER_USEC;
 		if (sum->newest_message)
 			p->rtt_at_ns = now;
-		/* Ignore packets from other source ports here: they may take a longer route, so a
-		 * longer round trip does not mean that there is a queue. */
+		/* Packets from other source ports may take a longer route. Their round trip does
+		 * not show a queue, so it has no effect on the congestion window. */
 		if (PLENUM_UNLIKELY(sum->newest_source))
 			rudp_rtt_add(&p->rtt, rtt, now);
 		else

@@ -45,9 +45,9 @@ static unsigned search_end(struct rudp_mtu *m, uint64_t now)
 {
 	m->done = true;
 	m->round = 0;
-	if (m->before_fall) /* the search has reached the size at which packets were lost before. So
-			       random loss was the cause, and from now on more probes must be
-			       lost */
+	/* If the search has reached the former size again, random loss was the cause of the fall,
+	 * so from now on more packets must be lost. */
+	if (m->before_fall)
 		m->lost_limit = m->cur >= m->before_fall
 					? (uint8_t)MIN_OF(m->lost_limit * 2U, RUDP_MTU_LOST_MOST)
 					: RUDP_MTU_LOST_LEAST;
