@@ -263,8 +263,8 @@ struct rudp {
 				      was full */
 	bool rests;	/* set by rudp_ack_at_once(): acknowledgements are sent at once instead of
 			   waiting for a packet that can carry them */
-	unsigned depth; /* how many public functions are running, one inside the other; at 0, ended
-			   sessions are freed */
+	unsigned depth; /* number of nested calls of public functions that are running; ended
+			   sessions are freed when it returns to 0 */
 	uint64_t deadline; /* when to poll even if no packet arrives; RUDP_TIME_NEVER: no timer is
 			      set */
 	uint32_t blocked_ports; /* a bit for each port that accepts no more packets in this poll */

@@ -402,9 +402,9 @@ static bool claim_slot(struct fuse_client *f, struct client_worker *w, unsigned 
 	}
 }
 
-/* Claims a request that the kernel has resent, and that a mount worker has already: the owner then
- * waits for the mount worker instead of starting the request again. Returns whether a mount worker
- * has the request. */
+/* If a mount worker already has this request, which the kernel has resent, claims it for the owner:
+ * the owner then waits for the mount worker and does not start the request again. Returns whether a
+ * mount worker has it. */
 static bool claim(struct fuse_client *f, struct client_slot *s)
 {
 	if (!(s->unique & RESEND))
