@@ -535,6 +535,8 @@ static int open_sources(struct agent *a)
 	if (r >= 0)
 		r = drift_init(a);
 	if (r >= 0)
+		r = samples_init(a);
+	if (r >= 0)
 		r = leg_labels_init(a);
 	if (r >= 0)
 		r = membership_init(a);
@@ -662,6 +664,7 @@ static void close_all(struct agent *a)
 	latency_done(&a->latency);
 	leg_queues_done(a);
 	drift_done(&a->drift);
+	samples_done(&a->samples);
 	json_decref(a->actions_reported);
 	event_store_close(a->event_store);
 	loop_free(a->loop);

@@ -23,6 +23,7 @@
 #include "agent/lldp/carriers.h"
 #include "agent/lldp/labels.h"
 #include "agent/reconcile.h"
+#include "agent/samples.h"
 #include "agent/supervise/capture.h"
 #include "agent/supervise/faults.h"
 #include "agent/supervise/handover/rundir.h"
@@ -81,6 +82,7 @@ struct agent {
 	struct problems problems;
 	struct health health;
 	struct latency latency;
+	struct samples samples; /* for plots */
 	struct loop_source *health_timer;
 	uint64_t health_due_ns; /* time at which the armed health timer fires */
 	struct drift drift;

@@ -209,6 +209,7 @@ bool privsep_is_shared(uint32_t what)
 		[PRIVSEP_FAULTS] = true,  [PRIVSEP_EVENTS] = true,    [PRIVSEP_MOUNTS] = true,
 		[PRIVSEP_EXPORTS] = true, [PRIVSEP_CLIENTS] = true,   [PRIVSEP_PEERS] = true,
 		[PRIVSEP_PATHS] = true,	  [PRIVSEP_SESSIONS] = true,  [PRIVSEP_LOCKS] = true,
+		[PRIVSEP_SAMPLES] = true,
 	};
 
 	return what < PRIVSEP_WHAT_MAX && shared[what];

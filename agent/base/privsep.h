@@ -160,6 +160,7 @@ enum privsep_what { /* object that PRIVSEP_GET reads */
 		    PRIVSEP_PEERS,
 		    PRIVSEP_PATHS,
 		    PRIVSEP_SESSIONS,
+		    PRIVSEP_SAMPLES,
 		    PRIVSEP_LOCKS,
 		    PRIVSEP_INVENTORY,
 		    PRIVSEP_PLAN,

@@ -159,6 +159,9 @@ static void on_get(struct agent *a, const struct client *cl, const struct privse
 	case PRIVSEP_HISTORY:
 		control_json(r, 200, history_to_json(&a->reconcile.records.history));
 		break;
+	case PRIVSEP_SAMPLES:
+		control_json(r, 200, samples_to_json(&a->samples, clock_now_ns()));
+		break;
 	case PRIVSEP_FAULTS:
 		control_get_faults(a, r);
 		break;

@@ -9,6 +9,7 @@
 const PERIOD_MS = 1000;
 const READ_LIMIT_MS = 10000;
 const STREAM_LIMIT_MS = 40000; // an idle stream has a comment every 15 s
+const SAMPLES_MS = 60000; // after this time without an answer, the samples of the agent fill the gap
 const EVENTS_KEPT = 500;
 const SEVERITIES = ["error", "warning", "notice", "info"];
 const events = [];
@@ -406,8 +407,22 @@ async function ask(path) {
 	return answer.json();
 }
 
+// The agent's values of the last hour, after the page was opened or hidden.
+async function takeSamples() {
+	const { step_s: step, age_s: age, samples } = await ask("/v1/samples");
+	if (age === null) return;
+	const end = Date.now() - age * 1000;
+	for (const o of samples) {
+		recall(`traffic of ${o.kind} ${o.name}`, o.bytes_per_s, step * 1000, end);
+		recall(`rtt of ${o.kind} ${o.name}`, o.rtt_us, step * 1000, end);
+		recall(`loss of ${o.kind} ${o.name}`, o.loss_percent, step * 1000, end);
+		recall(`p99 of ${o.kind} ${o.name}`, o.p99_us.map((v) => (v === null ? null : v / 1000)), step * 1000, end);
+	}
+}
+
 async function update() {
 	try {
+		if (!last || performance.now() - last.at > SAMPLES_MS) await takeSamples();
 		const [status, processes] = await Promise.all([ask("/v1/status"), ask("/v1/processes")]);
 		measure(status, processes.processes, performance.now());
 		showHealth(status);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The page's plots. The agent keeps no history, so a plot has what this page has seen: the largest
- * value of each five seconds of the last hour, with gaps where the page was hidden or had no answer.
- * plenum.js calls remember() with each value, and plot() to draw.
+ * The page's plots: the last hour in steps of five seconds. A step has the largest value that this page
+ * has seen in it, or else the agent's sample of that time; the agent keeps one each 30 seconds since
+ * its start. plenum.js calls recall() with the samples, remember() with each value, and plot() to draw.
  */
 "use strict";
 
@@ -11,7 +11,7 @@ const STEPS = 720; // one hour
 const SERIES_MAX = 1000; // 3 MB; the series that was not written for the longest time makes room
 const PLOT = { width: 120, height: 24, columns: 120 };
 const series = new Map(); // name of a value -> its values as a ring, NaN: not known
-const seenSince = Date.now();
+let plotsSince = Date.now(); // the time of the oldest value
 
 const stepOf = (ms) => Math.floor(ms / STEP_MS);
 
@@ -37,11 +37,25 @@ function remember(name, value) {
 	if (value !== null) s.values[at] = Number.isNaN(s.values[at]) ? value : Math.max(s.values[at], value);
 }
 
+// Takes the agent's samples into the steps for which this page has no value. end: the time of the last sample.
+function recall(name, values, stepMs, end) {
+	const now = stepOf(Date.now());
+	const s = series.get(name) ?? newSeries(now);
+	series.set(name, s);
+	advance(s, now);
+	values.forEach((value, i) => {
+		const until = end - (values.length - 1 - i) * stepMs;
+		for (let step = stepOf(until - stepMs) + 1; value !== null && step <= Math.min(stepOf(until), s.step); step++)
+			if (step > s.step - STEPS && Number.isNaN(s.values[step % STEPS])) s.values[step % STEPS] = value;
+	});
+	plotsSince = Math.min(plotsSince, end - values.length * stepMs);
+}
+
 // The last value, or null if it is not known.
 const lastOf = (name) => series.get(name)?.last ?? null;
 
 const clockTime = (ms) => new Date(ms).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
-const plotsBegin = () => Math.max(seenSince, Date.now() - STEPS * STEP_MS);
+const plotsBegin = () => Math.max(plotsSince, Date.now() - STEPS * STEP_MS);
 
 // The largest known value of each column of the plot, from the oldest; NaN: not known.
 function columnsOf(s) {
@@ -80,6 +94,6 @@ function plot(name, describe) {
 }
 
 function showPlotsSince() {
-	const hour = Date.now() - seenSince >= STEPS * STEP_MS;
-	byId("plots-since").textContent = `The plots show what this page has seen ${hour ? "in the last hour" : `since ${clockTime(seenSince)}, when it was opened`}. The agent keeps no history; Prometheus does, which 'plenum metrics' feeds.`;
+	const hour = Date.now() - plotsSince >= STEPS * STEP_MS;
+	byId("plots-since").textContent = `The plots show the values ${hour ? "of the last hour" : `since ${clockTime(plotsSince)}`}. The agent keeps an hour, and begins again when it restarts; Prometheus, which 'plenum metrics' feeds, keeps more.`;
 }

@@ -449,3 +449,68 @@ char *inv_to_json(const struct inventory *inv)
 	fputs("}\n", f);
 	return file_text_end(f, &text, r);
 }
+
+/* ---- the schema ---- */
+
+static json_t *member_schema(enum inv_json_type type)
+{
+	switch (type) {
+	case INV_JSON_NUMBER:
+		return json_pack("{s:s, s:i}", "type", "integer", "minimum", 0);
+	case INV_JSON_NODE:
+		return json_pack("{s:[s,s]}", "type", "integer", "null");
+	case INV_JSON_BOOL:
+		return json_pack("{s:s}", "type", "boolean");
+	case INV_JSON_TEXT:
+	case INV_JSON_KIND:
+		return json_pack("{s:s}", "type", "string");
+	case INV_JSON_MAC:
+	case INV_JSON_IP:
+	case INV_JSON_PREFIX:
+		return json_pack("{s:[s,s]}", "type", "string", "null");
+	case INV_JSON_FAMILY:
+		return json_pack("{s:[i,i]}", "enum", 4, 6);
+	}
+	return NULL;
+}
+
+/* Adds a member that every object has. */
+static void schema_add(json_t *object, const char *key, json_t *schema)
+{
+	json_object_set_new(json_object_get(object, "properties"), key, schema);
+	json_array_append_new(json_object_get(object, "required"), json_string(key));
+}
+
+static json_t *object_schema(void)
+{
+	return json_pack("{s:s, s:{}, s:[]}", "type", "object", "properties", "required");
+}
+
+static json_t *list_schema(const struct inv_json_list *list)
+{
+	json_t *entry = object_schema();
+
+	for (size_t i = 0; i < list->n_members; i++)
+		schema_add(entry, list->members[i].key, member_schema(list->members[i].type));
+	return json_pack("{s:s, s:o}", "type", "array", "items", entry);
+}
+
+char *inv_json_schema(void)
+{
+	json_t *schema = object_schema();
+	char *text;
+
+	schema_add(schema, "number", member_schema(INV_JSON_NUMBER));
+	schema_add(schema, "host", member_schema(INV_JSON_TEXT));
+	schema_add(schema, "kernel_release", member_schema(INV_JSON_TEXT));
+	schema_add(schema, "addr_owner_known", member_schema(INV_JSON_BOOL));
+	schema_add(schema, "soft_roce", member_schema(INV_JSON_BOOL));
+	for (size_t i = 0; i < inv_json_n_lists; i++)
+		schema_add(schema, inv_json_lists[i].key, list_schema(&inv_json_lists[i]));
+	schema_add(schema, "sysctls",
+		   json_pack("{s:s, s:{s:s}}", "type", "object", "additionalProperties", "type",
+			     "string"));
+	text = json_dumps(schema, JSON_COMPACT);
+	json_decref(schema);
+	return text;
+}

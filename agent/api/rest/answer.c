@@ -15,6 +15,7 @@
 #define OBJECT(name, of) {name, ANSWER_OBJECT, false, false, false, of}
 #define OBJECT_OR_NULL(name, of) {name, ANSWER_OBJECT, false, false, true, of}
 #define OBJECTS(name, of) {name, ANSWER_OBJECT, true, false, false, of}
+#define VALUES(name)     {name, ANSWER_VALUE, true, false, false, NULL}
 #define VALUE(name)      {name, ANSWER_VALUE, false, false, false, NULL}
 /* The macros MAYBE_... are for members that some answers lack. */
 #define MAYBE_BOOLEAN(name) {name, ANSWER_BOOLEAN, false, true, false, NULL}
@@ -108,6 +109,11 @@ static const struct answer_member session[] = {
 static const struct answer_member sessions[] = {
 	TEXT("host"), OBJECTS("sessions", session), INTEGER("omitted_sessions"),
 	INTEGERS("unknown_workers"), END};
+static const struct answer_member sample[] = {
+	TEXT("kind"), TEXT("name"), VALUES("bytes_per_s"), VALUES("rtt_us"), VALUES("loss_percent"),
+	VALUES("p99_us"), END};
+static const struct answer_member samples[] = {
+	INTEGER("step_s"), NUMBER_OR_NULL("age_s"), OBJECTS("samples", sample), END};
 
 static const struct answer_member lock[] = {
 	TEXT("id"), TEXT("export"), TEXT_OR_NULL("file"), INTEGER("inode"), TEXT("host"),
@@ -345,6 +351,7 @@ static const struct answer_member *const answers[RESOURCE_MAX] = {
 	[RESOURCE_PEERS] = peers,
 	[RESOURCE_PATHS] = paths,
 	[RESOURCE_SESSIONS] = sessions,
+	[RESOURCE_SAMPLES] = samples,
 	[RESOURCE_LOCKS] = locks,
 	[RESOURCE_LOCK_BREAK] = broken_lock,
 	[RESOURCE_CLUSTER] = cluster,

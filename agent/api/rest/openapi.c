@@ -9,6 +9,7 @@
 #include "agent/api/rest/api_list.h"
 #include "agent/api/rest/api_route.h"
 #include "agent/api/rest/problem.h"
+#include "netcfg/host/inventory.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -254,11 +255,18 @@ static json_t *object_schema(const struct answer_member *members)
 	return schema;
 }
 
+static json_t *answer_schema(const struct resource *row)
+{
+	autofree char *text = row == &resources[RESOURCE_INVENTORY] ? inv_json_schema() : NULL;
+
+	return text ? json_loads(text, 0, NULL)
+		    : object_schema(answer_of((enum resource_id)(row - resources)));
+}
+
 static json_t *success(const struct resource *row, const char *description)
 {
-	json_t *schema = row->content == PRIVSEP_JSON
-				 ? object_schema(answer_of((enum resource_id)(row - resources)))
-				 : json_pack("{s:s}", "type", "string");
+	json_t *schema = row->content == PRIVSEP_JSON ? answer_schema(row)
+						      : json_pack("{s:s}", "type", "string");
 
 	json_t *o = json_pack("{s:s, s:{s:{s:o}}}", "description", description, "content",
 			      resource_media_type(row->content), "schema", schema);

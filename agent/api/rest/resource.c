@@ -51,11 +51,12 @@ const struct resource resources[RESOURCE_MAX] = {
 	[RESOURCE_STATUS] = {
 		OPERATION("GET", "/v1/status", PRIVSEP_GET, "state, legs, mounts, paths"),
 		.what = PRIVSEP_STATUS,
-		.commands = {{"status", "", "show the state, its reasons, legs and paths",
+		.commands = {{"status", "[--watch N]", "show the state, its reasons, legs and paths",
 			       "Shows the state of the agent with the reason for every problem, the last apply, the\n"
 			       "number of workers that are up, legs, mounts, paths to other hosts, and actions that only\n"
 			       "the operator can take. plenumd(8) explains each reason. Exit status 2: the state is\n"
-			       "starting or degraded. With -j the state is in the JSON, and the exit status is always 0.\n"}},
+			       "starting or degraded. With -j the state is in the JSON, and the exit status is always 0.\n\n"
+			       "      --watch N     print again every N seconds, until interrupted\n"}},
 	},
 	[RESOURCE_PROCESSES] = {
 		OPERATION("GET", "/v1/processes", PRIVSEP_GET, "the agent and its workers"),
@@ -166,6 +167,10 @@ const struct resource resources[RESOURCE_MAX] = {
 			       "heard. A silent session answers on no path; a connecting one was not accepted yet. State\n"
 			       "unknown: its worker has not reported it lately; AGE is the time since. Further columns for\n"
 			       "-o: id, waiting, lost-to, lost-from, heard, age.\n"}},
+	},
+	[RESOURCE_SAMPLES] = {
+		OPERATION("GET", "/v1/samples", PRIVSEP_GET, "values of the last hour, for plots"),
+		.what = PRIVSEP_SAMPLES,
 	},
 	[RESOURCE_LOCKS] = {
 		OPERATION("GET", "/v1/locks", PRIVSEP_GET, "file locks of clients"),
