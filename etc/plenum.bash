@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # bash completion for plenum(1). Commands and options come from 'plenum --help', names of legs from the agent.
 _plenum() {
-	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} words=() w help
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} words=() w last= help
 	for w in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-		[[ $w == -* ]] || words+=("$w")
+		[[ $w == -* || $last == --@(socket|host|token-file|ca|pin) ]] || words+=("$w")
+		last=$w
 	done
 	case $prev in
-	--socket | --snapshot | --inventory | --write | -w | --keys) COMPREPLY=($(compgen -f -- "$cur")) && return ;;
+	--socket | --token-file | --ca | --snapshot | --inventory | --write | -w | --keys) COMPREPLY=($(compgen -f -- "$cur")) && return ;;
 	esac
 	help=$(plenum --help 2>/dev/null)
 	if [[ $cur == -* ]]; then

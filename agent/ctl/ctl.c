@@ -4,21 +4,26 @@
  * row allows.
  */
 #include "agent/ctl/ctl_options.h"
+#include "agent/ctl/ctl_remote.h"
 
 #include "plugins/plugins.h"
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
+#define WATCH_S_MAX 3600
 #define CONFIG_FILE PLENUM_SYSCONFDIR "/plenum.yaml"
 
 /* Help texts, as they are printed. */
 /* clang-format off */
 #define TABLE_HELP \
 	"\n" \
-	"  -o, --output LIST   columns to print, comma-separated\n" \
+	"  -o, --output LIST   columns to print, comma-separated; wide: all\n" \
 	"  -s, --sort COLUMN   sort by this column; -COLUMN sorts in reverse\n" \
 	"  -F, --filter COLUMN=TEXT, COLUMN!=TEXT, COLUMN~PART   print only rows that match\n" \
 	"      --no-header     leave out the headings\n" \
-	"      --csv           print comma-separated values\n"
+	"      --csv           print comma-separated values\n" \
+	"      --watch N       print again every N seconds, until interrupted\n"
 
 static const struct resource_command local_texts[] = {
 	{"inventory", "[TABLE OPTION...] [--snapshot FILE [CONFIG]]", "list the devices of this host",
@@ -153,11 +158,11 @@ static int cmd_help(const struct ctl_args *a);
 
 static const struct ctl_command commands[] = {
 	{"processes", 0, 0, TAKES_TABLE, ctl_cmd_processes},
-	{"status", 0, 0, 0, ctl_cmd_status},
+	{"status", 0, 0, TAKES_WATCH, ctl_cmd_status},
 	{"mounts", 0, 0, TAKES_TABLE, ctl_cmd_mounts},
 	/* mount disrupts nothing, but must not be suggested for 'umoun'. */
-	{"mount", 2, 2, TAKES_OUTPUT | TAKES_WORKER | DISRUPTS, ctl_cmd_mount},
-	{"umount", 1, 1, TAKES_DETACH | DISRUPTS, ctl_cmd_umount},
+	{"mount", 2, 2, TAKES_OUTPUT | TAKES_WORKER | DISRUPTS | ONLY_HERE, ctl_cmd_mount},
+	{"umount", 1, 1, TAKES_DETACH | DISRUPTS | ONLY_HERE, ctl_cmd_umount},
 	{"exports", 0, 0, TAKES_TABLE, ctl_cmd_exports},
 	{"clients", 0, 0, TAKES_TABLE, ctl_cmd_clients},
 	{"peers", 0, 0, TAKES_TABLE, ctl_cmd_peers},
@@ -188,15 +193,15 @@ static const struct ctl_command commands[] = {
 	{"net remove", 1, 1, TAKES_EXPECT | DISRUPTS, ctl_cmd_net_remove},
 	{"restore", 0, 0, TAKES_EXPECT | DISRUPTS, ctl_cmd_restore},
 	{"inventory", 0, 1, TAKES_SNAPSHOT | TAKES_TABLE, ctl_cmd_inventory},
-	{"rdma devices", 0, 0, TAKES_TABLE, ctl_cmd_rdma_devices},
+	{"rdma devices", 0, 0, TAKES_TABLE | ONLY_HERE, ctl_cmd_rdma_devices},
 	{"rdma ping", 1, 1, TAKES_LEG | TAKES_SIZE | TAKES_COUNT, ctl_cmd_rdma_ping},
 	{"plan", 0, 1, TAKES_INVENTORY, ctl_cmd_plan},
-	{"doctor", 0, 1, TAKES_PEER | TAKES_DOCTOR, ctl_cmd_doctor},
-	{"ping", 1, 1, TAKES_LEG | TAKES_SIZE | TAKES_COUNT, ctl_cmd_ping},
+	{"doctor", 0, 1, TAKES_PEER | TAKES_DOCTOR | ONLY_HERE, ctl_cmd_doctor},
+	{"ping", 1, 1, TAKES_LEG | TAKES_SIZE | TAKES_COUNT | ONLY_HERE, ctl_cmd_ping},
 	{"top", 0, 0, TAKES_TOP | TAKES_SORT | TAKES_SECONDS | TAKES_COUNT, ctl_cmd_top},
 	{"capture", 0, 0, TAKES_LEG | TAKES_SIZE | TAKES_SECONDS | TAKES_CAPTURE | TAKES_WORKER,
 	 ctl_cmd_capture},
-	{"support", 0, 1, 0, ctl_cmd_support},
+	{"support", 0, 1, ONLY_HERE, ctl_cmd_support},
 	{"apply", 0, 0, TAKES_APPLY | TAKES_FORCE | TAKES_DRY_RUN | TAKES_EXPECT | DISRUPTS,
 	 ctl_cmd_apply},
 	{"confirm", 0, 1, TAKES_FORCE, ctl_cmd_confirm},
@@ -215,22 +220,22 @@ static const struct ctl_command commands[] = {
 	{"worker log-level", 2, 2, 0, ctl_cmd_worker_log_level},
 	{"worker logs", 1, 1, TAKES_FOLLOW | TAKES_LINES, ctl_cmd_worker_logs},
 	{"stop", 0, 0, DISRUPTS, ctl_cmd_stop},
-	{"validate", 0, 1, 0, ctl_cmd_validate},
+	{"validate", 0, 1, ONLY_HERE, ctl_cmd_validate},
 	{"config show", 0, 1, TAKES_WHICH, ctl_cmd_config_show},
-	{"config generate", 0, 0, 0, ctl_cmd_config_generate},
-	{"setup", 0, 0, TAKES_ANSWERS | TAKES_DRY_RUN | DISRUPTS, ctl_cmd_setup},
+	{"config generate", 0, 0, ONLY_HERE, ctl_cmd_config_generate},
+	{"setup", 0, 0, TAKES_ANSWERS | TAKES_DRY_RUN | DISRUPTS | ONLY_HERE, ctl_cmd_setup},
 	{"diff", 0, 1, 0, ctl_cmd_diff},
 	{"config stage", 1, 1, TAKES_EXPECT | DISRUPTS, ctl_cmd_config_stage},
-	{"config schema", 0, 0, 0, ctl_cmd_config_schema},
-	{"secret generate", 0, 1, 0, ctl_cmd_secret_generate},
-	{"secret add", 0, 1, 0, ctl_cmd_secret_add},
-	{"secret switch", 0, 1, DISRUPTS, ctl_cmd_secret_switch},
-	{"secret drop", 0, 1, DISRUPTS, ctl_cmd_secret_drop},
-	{"token add", 1, 2, TAKES_ROLE, ctl_cmd_token_add},
-	{"token list", 0, 1, 0, ctl_cmd_token_list},
-	{"token remove", 1, 2, DISRUPTS, ctl_cmd_token_remove},
-	{"help", 0, 2, 0, cmd_help},
-	{"version", 0, 0, 0, ctl_cmd_version},
+	{"config schema", 0, 0, ONLY_HERE, ctl_cmd_config_schema},
+	{"secret generate", 0, 1, ONLY_HERE, ctl_cmd_secret_generate},
+	{"secret add", 0, 1, ONLY_HERE, ctl_cmd_secret_add},
+	{"secret switch", 0, 1, DISRUPTS | ONLY_HERE, ctl_cmd_secret_switch},
+	{"secret drop", 0, 1, DISRUPTS | ONLY_HERE, ctl_cmd_secret_drop},
+	{"token add", 1, 2, TAKES_ROLE | ONLY_HERE, ctl_cmd_token_add},
+	{"token list", 0, 1, ONLY_HERE, ctl_cmd_token_list},
+	{"token remove", 1, 2, DISRUPTS | ONLY_HERE, ctl_cmd_token_remove},
+	{"help", 0, 2, ONLY_HERE, cmd_help},
+	{"version", 0, 0, ONLY_HERE, ctl_cmd_version},
 };
 
 static const struct resource_command *text_of(const struct ctl_command *c)
@@ -246,12 +251,16 @@ static const struct resource_command *text_of(const struct ctl_command *c)
 
 static void print_usage(FILE *out)
 {
-	fputs("Usage: plenum [--socket PATH] [-j] COMMAND [ARGUMENT...]\n\n", out);
+	fputs("Usage: plenum [--socket PATH | --host HOST] [-j] COMMAND [ARGUMENT...]\n\n", out);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		fprintf(out, "  %-16s %s\n", commands[i].words, text_of(&commands[i])->summary);
 	fputs("\n  -j, --json       print JSON\n      --socket PATH  the agent's socket "
-	      "(" CTL_SOCKET
-	      ", or PLENUM_SOCKET)\n  -h, --help       explain the command, as 'plenum help "
+	      "(" CTL_SOCKET ", or PLENUM_SOCKET)\n      --host HOST    ask the agent of another "
+	      "host, NAME[:PORT] or "
+	      "ADDRESS[:PORT], by TLS\n      --token-file FILE  the token for that agent, or "
+	      "PLENUM_TOKEN_FILE\n      --ca FILE      the authorities to trust, or "
+	      "PLENUM_CA_FILE; default: the system's\n      --pin SHA256   the public key to "
+	      "trust\n  -h, --help       explain the command, as 'plenum help "
 	      "COMMAND'\n  -V, --version    print the version\n\nExit status: 0 success, 1 "
 	      "differences or warnings, 2 problems found, 3 "
 	      "rolled back, 64\nwrong usage, 65 invalid configuration or request, 66 not found, 69 "
@@ -364,6 +373,58 @@ static int cmd_help(const struct ctl_args *a)
 	return give_help(a->operands, a->n_operands);
 }
 
+/* Runs the command again and again, also while the agent does not answer. */
+static int run_repeatedly(const struct ctl_args *a, const struct ctl_command *c)
+{
+	unsigned long seconds;
+	char text[40];
+	time_t now;
+	int r = ctl_take_number("--watch", a->watch, 1, WATCH_S_MAX, &seconds);
+
+	while (r != CTL_USAGE && r != CTL_IO) {
+		if (isatty(STDOUT_FILENO))
+			fputs("\033[H\033[2J", stdout);
+		now = time(NULL);
+		strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
+		printf("%s  plenum %s, every %lu s\n\n", text, c->words, seconds);
+		fflush(stdout); /* before an error of the command */
+		r = c->run(a);
+		putchar('\n');
+		if (fflush(stdout) != 0)
+			break;
+		nanosleep(&(struct timespec){(time_t)seconds, 0}, NULL);
+	}
+	return r;
+}
+
+static int run_once(const struct ctl_args *a, const struct ctl_command *c)
+{
+	return a->watch ? run_repeatedly(a, c) : c->run(a);
+}
+
+/* Runs the command with the agent that the options name. */
+static int run_at(struct ctl_parsed *p, const struct ctl_command *c)
+{
+	struct ctl_args *a = &p->args;
+	int r;
+
+	if (!a->host && (a->token_file || a->ca || a->pin)) {
+		ctl_complain("--token-file, --ca and --pin need --host");
+		return CTL_USAGE;
+	}
+	if (!a->host)
+		return run_once(a, c);
+	if (p->socket) {
+		ctl_complain("--socket names the agent of this host; remove it, or --host");
+		return CTL_USAGE;
+	}
+	r = ctl_remote_open(a);
+	if (r == CTL_OK)
+		r = run_once(a, c);
+	ctl_remote_close(a);
+	return r;
+}
+
 static int run_command(struct ctl_parsed *p, char **operands, int n)
 {
 	int n_words = 0;
@@ -382,6 +443,12 @@ static int run_command(struct ctl_parsed *p, char **operands, int n)
 		return complain_unknown(operands, n);
 	p->args.operands = operands + n_words;
 	p->args.n_operands = n - n_words;
+	if (p->args.host && (c->takes & ONLY_HERE)) {
+		ctl_complain("'plenum %s' works on this host only, without --host; run it on that "
+			     "host",
+			     c->words);
+		return CTL_USAGE;
+	}
 	if (p->args.n_operands < c->min_operands || p->args.n_operands > c->max_operands ||
 	    (p->given & ~c->takes)) {
 		const char *takes = text_of(c)->operands;
@@ -394,7 +461,7 @@ static int run_command(struct ctl_parsed *p, char **operands, int n)
 		ctl_complain("-j prints everything as JSON; remove the table options");
 		return CTL_USAGE;
 	}
-	return c->run(&p->args);
+	return run_at(p, c);
 }
 
 int ctl_run(int argc, char **argv)
@@ -405,6 +472,8 @@ int ctl_run(int argc, char **argv)
 
 	if (r != CTL_OK)
 		return r;
+	if (p.socket)
+		p.args.socket = p.socket;
 	plugins_register();
 	r = run_command(&p, argv + first, argc - first);
 	if (fflush(stdout) != 0 || ferror(stdout)) {

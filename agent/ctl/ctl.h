@@ -47,14 +47,19 @@ struct ctl_list { /* values of an option that may be repeated */
 };
 
 struct ctl_view {		    /* options of commands that print tables */
-	const char *columns, *sort; /* columns NULL: the default columns; sort NULL: the rows keep
-				       their order */
+	const char *columns, *sort; /* columns NULL: the default columns; "wide": all; sort NULL:
+				       the rows keep their order */
 	struct ctl_list filters;
 	bool no_header, csv;
 };
 
+struct ctl_remote;
+
 struct ctl_args {
 	const char *socket;
+	/* For the agent of another host. remote NULL: the agent is the one on the socket. */
+	const char *host, *token_file, *ca, *pin;
+	struct ctl_remote *remote;
 	bool json;
 	bool follow, running, staged;
 	bool once, batch;				       /* for top */
@@ -84,7 +89,8 @@ struct ctl_args {
 	bool detach; /* for umount: --force */
 	/* For mount, view.columns has the options after -o. */
 	struct ctl_view view;
-	char **operands; /* words after the name of the command */
+	const char *watch; /* for lists: seconds between two outputs */
+	char **operands;   /* words after the name of the command */
 	int n_operands;
 };
 
@@ -104,7 +110,7 @@ int ctl_take_process(const char *text, unsigned long *ret);
 #define CTL_TAG_SIZE 19
 int ctl_take_expect(const struct ctl_args *a, char ret[CTL_TAG_SIZE]);
 
-/* ---- the agent, via HTTP over its socket (ctl_http.c) ---- */
+/* ---- the agent, via HTTP over its socket or, with --host, over TLS (ctl_http.c) ---- */
 
 struct ctl_reply {
 	long status; /* HTTP status */
@@ -131,12 +137,12 @@ struct ctl_request {
 	const char *list;
 };
 
-/* Sends a request. `socket` is the read-only socket; a change (any method except GET) is sent to
- * the admin socket in the same folder. Returns 0 with the reply, whatever its HTTP status is, or
- * negative errno if there is no reply. -ENOENT and -ECONNREFUSED mean that no agent is running.
- * -ETIMEDOUT means that the agent did not answer in time; a read returns it after a second if the
- * agent's process is stopped. Prints nothing. */
-int ctl_http(const char *socket, const struct ctl_request *rq, struct ctl_reply *ret);
+/* Sends a request to the agent of another host, or to the read-only socket; a change (any method
+ * except GET) is sent to the admin socket in the same folder. Returns 0 with the reply, whatever
+ * its HTTP status is, or negative errno if there is no reply. -ENOENT and -ECONNREFUSED mean that
+ * no agent is running. -ETIMEDOUT means that the agent did not answer in time; a read returns it
+ * after a second if the agent's process is stopped. Prints nothing. */
+int ctl_http(const struct ctl_args *a, const struct ctl_request *rq, struct ctl_reply *ret);
 void ctl_reply_done(struct ctl_reply *r);
 /* Returns CTL_OK for a reply with a 2xx status. For another status, prints the error and returns
  * its exit status. */
@@ -160,6 +166,8 @@ int ctl_change(const struct ctl_args *a, struct ctl_request *rq, const json_t *b
 int ctl_failed(const struct ctl_args *a, const struct ctl_request *rq, int error);
 /* Prints why the agent cannot be reached. Returns the exit status. */
 int ctl_unreachable(const struct ctl_args *a, int error);
+/* Returns where the agent is, for texts: its socket, or host and port. */
+const char *ctl_place(const struct ctl_args *a);
 
 /* Prints a list of the cluster: by `print`, with the resource's columns, or as JSON. Returns the
  * exit status. In ctl_cluster.c. */
@@ -218,6 +226,11 @@ void ctl_put(const char *text, FILE *out);
 void ctl_put_lines(const char *text, FILE *out);
 /* Prints like ctl_put() on standard output, padded with blanks to `width` characters. */
 void ctl_put_wide(const char *text, size_t width);
+/* Prints a state on standard output, padded with blanks to `width` bytes; on a terminal in a colour
+ * that says whether the state is good. In ctl_colour.c. */
+void ctl_put_state(const char *state, size_t width);
+/* Prints the heading of a column, bold on a terminal. */
+void ctl_put_heading(const char *text);
 /* Prints indented JSON and a newline. */
 int ctl_put_json(const json_t *o);
 /* Prints JSON on one line. */
@@ -252,6 +265,8 @@ const char *ctl_format_latency(const json_t *o, const char *class, char buf[CTL_
 /* Writes a user such as "root (uid 0, pid 7)" to buf, for the agent's "uid 0, pid 7". If this host
  * does not know the uid, writes it without a name. Returns buf. */
 const char *ctl_format_user(const char *by, char *buf, size_t size);
+/* From now on, ctl_format_user() names only root: the users are those of another host. */
+void ctl_format_users_of_another_host(void);
 
 /* Rows of text under headings, printed in columns as wide as their widest cell. If the line width
  * is limited (ctl_line_width()), text in a wide last column is broken at blanks or printed below

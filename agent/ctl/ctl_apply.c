@@ -215,7 +215,7 @@ static int ask_change(const struct ctl_args *a, struct ctl_request *rq, json_t *
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
 	autofree char *body = NULL;
 	struct ctl_args again = *a;
-	int r = ctl_http(a->socket, rq, &reply);
+	int r = ctl_http(a, rq, &reply);
 
 	if (r < 0)
 		return ctl_failed(a, rq, r);
@@ -376,7 +376,7 @@ static json_t *ask_past_plan(const struct ctl_args *a)
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
 	json_t *o = NULL, *plan;
 
-	if (ctl_http(a->socket, &rq, &reply) >= 0 && reply.status == 200)
+	if (ctl_http(a, &rq, &reply) >= 0 && reply.status == 200)
 		o = json_loads(reply.body, 0, NULL);
 	plan = json_incref(json_object_get(o, "plan"));
 	json_decref(o);

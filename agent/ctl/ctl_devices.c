@@ -114,7 +114,7 @@ json_t *ctl_legs_if_any(const struct ctl_args *a)
 	const struct ctl_request rq = {.resource = RESOURCE_NET};
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
 
-	if (ctl_http(a->socket, &rq, &reply) < 0 || reply.status != 200)
+	if (ctl_http(a, &rq, &reply) < 0 || reply.status != 200)
 		return NULL;
 	return ctl_parse_if_any(&reply);
 }

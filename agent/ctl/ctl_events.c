@@ -19,7 +19,7 @@ static void print_event(const struct ctl_args *a, const json_t *e)
 	}
 	ctl_put(ctl_text(e, "time"), stdout);
 	fputs("  ", stdout);
-	ctl_put_wide(ctl_text(e, "severity"), 7);
+	ctl_put_state(ctl_text(e, "severity"), 7);
 	fputs("  ", stdout);
 	ctl_put_wide(ctl_text(e, "source"), 10);
 	fputs("  ", stdout);
@@ -48,7 +48,7 @@ static void take_events(const struct ctl_args *a, const json_t *o, struct event_
 static bool is_passing(int error, long status)
 {
 	return error == -ENOENT || error == -ECONNREFUSED || error == -ECONNRESET ||
-	       error == -ETIMEDOUT || (error == 0 && status == 503);
+	       error == -ETIMEDOUT || error == -EHOSTUNREACH || (error == 0 && status == 503);
 }
 
 static void pause_before_request(void)
@@ -63,7 +63,7 @@ static int wait_events(const struct ctl_args *a, const char *query, struct ctl_r
 	bool gone = false;
 
 	for (;;) {
-		int r = ctl_http(a->socket, &rq, ret);
+		int r = ctl_http(a, &rq, ret);
 
 		if (!is_passing(r, r == 0 ? ret->status : 0)) {
 			if (gone && r == 0)
@@ -73,7 +73,8 @@ static int wait_events(const struct ctl_args *a, const char *query, struct ctl_r
 		if (r == 0)
 			ctl_reply_done(ret);
 		if (!gone)
-			ctl_complain("the agent on %s does not answer; waiting for it", a->socket);
+			ctl_complain("the agent on %s does not answer; waiting for it",
+				     ctl_place(a));
 		gone = true;
 		pause_before_request();
 	}

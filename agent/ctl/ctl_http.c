@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sends requests to the agent's sockets with libcurl. No other file uses libcurl or chooses the
- * socket for a request. */
-#include "agent/ctl/ctl.h"
+/* Sends requests with libcurl to the agent's sockets, or to the agent of another host. No other
+ * file sends requests or chooses the socket for a request. */
+#include "agent/ctl/ctl_remote.h"
 
-#include <curl/curl.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #define REPLY_BYTES_MAX (64U << 20)
 #define CONNECT_TIMEOUT_S 5
@@ -54,12 +55,23 @@ static size_t on_header(char *data, size_t size, size_t n, void *user)
 	return len;
 }
 
-struct ctl_wait { /* a wait for an answer */
+static bool is_change(const struct ctl_request *rq)
+{
+	return strcmp(resources[rq->resource].method, "GET") != 0;
+}
+
+struct ctl_place { /* where the request goes: remote, or else socket */
 	const char *socket;
+	struct ctl_remote *remote;
+};
+
+struct ctl_wait { /* a wait for an answer */
+	const struct ctl_place *to;
+	bool change, shown; /* shown: a line about the wait is on the terminal */
 	uint64_t since_ns;
 };
 
-static struct curl_slist *headers_of(const struct ctl_request *rq)
+static struct curl_slist *headers_of(const struct ctl_remote *remote, const struct ctl_request *rq)
 {
 	struct curl_slist *list = NULL;
 	char line[128];
@@ -70,8 +82,29 @@ static struct curl_slist *headers_of(const struct ctl_request *rq)
 	list = curl_slist_append(curl_slist_append(list, line), "Expect:");
 	snprintf(line, sizeof(line), "Accept: %s", rq->accept ? rq->accept : "*/*");
 	list = curl_slist_append(list, line);
+	if (list && remote)
+		list = curl_slist_append(list, remote->header);
 	snprintf(line, sizeof(line), "If-Match: %s", rq->if_match ? rq->if_match : "");
 	return list && rq->if_match && *rq->if_match ? curl_slist_append(list, line) : list;
+}
+
+/* Shows on a terminal for how long a change has been waiting. */
+static void show_wait(struct ctl_wait *w)
+{
+	const uint64_t s = (clock_now_ns() - w->since_ns) / NSEC_PER_SEC;
+	const char *term = getenv("TERM");
+
+	if (s == 0 || !isatty(STDERR_FILENO) || !term || !*term || strcmp(term, "dumb") == 0)
+		return;
+	fprintf(stderr, "\r\033[Kwaiting for %s: %" PRIu64 " s",
+		w->to->remote ? w->to->remote->place : "the agent", s);
+	w->shown = true;
+}
+
+static void hide_wait(const struct ctl_wait *w)
+{
+	if (w->shown)
+		fputs("\r\033[K", stderr);
 }
 
 /* libcurl's progress callback, called about once a second. If it does not return 0, libcurl aborts
@@ -79,20 +112,34 @@ static struct curl_slist *headers_of(const struct ctl_request *rq)
 static int on_progress(void *user, curl_off_t to_load, curl_off_t loaded, curl_off_t to_send,
 		       curl_off_t sent)
 {
-	const struct ctl_wait *w = user;
+	struct ctl_wait *w = user;
 
 	(void)to_load, (void)loaded, (void)to_send, (void)sent;
-	return clock_now_ns() > w->since_ns + STOPPED_NS && ctl_agent_is_stopped(w->socket);
+	if (w->change)
+		show_wait(w);
+	/* Only for reads. A stopped agent may carry out a change when it continues, so the sender
+	 * of a change waits. */
+	return !w->change && !w->to->remote && clock_now_ns() > w->since_ns + STOPPED_NS &&
+	       ctl_agent_is_stopped(w->to->socket);
 }
 
-static int set_options(CURL *curl, const char *socket, const struct ctl_request *rq,
+static CURLcode set_socket(CURL *curl, const char *socket)
+{
+	CURLcode e = curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, socket);
+
+	return e == CURLE_OK ? curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http") : e;
+}
+
+static int set_options(CURL *curl, const struct ctl_place *to, const struct ctl_request *rq,
 		       const struct curl_slist *headers, struct ctl_reply *reply)
 {
-	char url[512];
-	CURLcode e = CURLE_OK;
+	char url[1024];
+	CURLcode e = to->remote ? ctl_remote_set(to->remote, curl) : set_socket(curl, to->socket);
 
-	if ((size_t)snprintf(url, sizeof(url), "http://plenum%s%s%s%s",
+	if ((size_t)snprintf(url, sizeof(url), "%s%s%s%s%s%s",
+			     to->remote ? to->remote->url : "http://plenum",
 			     resources[rq->resource].path, rq->name ? rq->name : "",
+			     resources[rq->resource].suffix ? resources[rq->resource].suffix : "",
 			     rq->query ? "?" : "", rq->query ? rq->query : "") >= sizeof(url))
 		return -ENAMETOOLONG;
 #define SET(option, value)                                                   \
@@ -101,9 +148,7 @@ static int set_options(CURL *curl, const char *socket, const struct ctl_request 
 			e = curl_easy_setopt(curl, CURLOPT_##option, value); \
 	} while (0)
 	SET(URL, url);
-	SET(UNIX_SOCKET_PATH, socket);
-	SET(PROXY, ""); /* the agent is local, so proxies in the environment are ignored */
-	SET(PROTOCOLS_STR, "http");
+	SET(PROXY, ""); /* no proxy of the environment is between two hosts of a data network */
 	SET(CUSTOMREQUEST, resources[rq->resource].method);
 	SET(HTTPHEADER, headers);
 	SET(NOSIGNAL, 1L);
@@ -148,11 +193,6 @@ static int error_of(CURL *curl, CURLcode e)
 	}
 }
 
-static bool is_change(const struct ctl_request *rq)
-{
-	return strcmp(resources[rq->resource].method, "GET") != 0;
-}
-
 /*
  * Returns a handle for the request. Reads share their connections, so that plenum top does not open
  * one for each of them. A change gets a new connection: libcurl repeats a request if a connection
@@ -177,34 +217,35 @@ static CURL *handle_of(const struct ctl_request *rq)
 	return curl;
 }
 
-static int ask_at(const char *socket, const struct ctl_request *rq, struct ctl_reply *ret)
+static int ask_at(const struct ctl_place *to, const struct ctl_request *rq, struct ctl_reply *ret)
 {
-	const struct ctl_wait wait = {.socket = socket, .since_ns = clock_now_ns()};
+	struct ctl_wait wait = {.to = to, .change = is_change(rq), .since_ns = clock_now_ns()};
 	struct ctl_reply reply = {0};
 	struct curl_slist *headers;
 	CURL *curl;
 	CURLcode e;
 	int r = -ENOMEM;
 
-	if (strlen(socket) >= sizeof(((struct sockaddr_un *)0)->sun_path))
+	if (!to->remote && strlen(to->socket) >= sizeof(((struct sockaddr_un *)0)->sun_path))
 		return -ENAMETOOLONG;
 	curl = handle_of(rq);
-	headers = headers_of(rq);
+	headers = headers_of(to->remote, rq);
 	if (curl && headers)
-		r = set_options(curl, socket, rq, headers, &reply);
-	/* Only for reads. A stopped agent may carry out a change when it continues, so the sender
-	 * of a change waits. */
-	if (r == 0 && !is_change(rq)) {
+		r = set_options(curl, to, rq, headers, &reply);
+	if (r == 0) {
 		curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
 		curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
-		curl_easy_setopt(curl, CURLOPT_XFERINFODATA, (void *)&wait);
+		curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &wait);
 	}
 	if (r == 0) {
 		e = curl_easy_perform(curl);
+		hide_wait(&wait);
 		if (e == CURLE_OK)
 			curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &reply.status);
 		else
 			r = error_of(curl, e);
+		if (e != CURLE_OK && to->remote)
+			ctl_remote_explain(to->remote, curl, e, is_change(rq));
 	}
 	if (r == 0 && !reply.body && !(reply.body = calloc(1, 1)))
 		r = -ENOMEM;
@@ -231,29 +272,42 @@ static int admin_socket(const char *socket, char *buf, size_t size)
 	return 0;
 }
 
-int ctl_http(const char *socket, const struct ctl_request *rq, struct ctl_reply *ret)
+static int ask_sockets(const char *socket, const struct ctl_request *rq, struct ctl_reply *ret)
 {
 	bool change = is_change(rq);
 	char admin[sizeof(((struct sockaddr_un *)0)->sun_path) + 8];
+	const struct ctl_place read_place = {.socket = socket}, admin_place = {.socket = admin};
 	int r = admin_socket(socket, admin, sizeof(admin));
 
 	if (r < 0)
 		return r;
-	r = ask_at(change ? admin : socket, rq, ret);
+	r = ask_at(change ? &admin_place : &read_place, rq, ret);
 	/* There may be no admin socket beside a socket that the user chose by --socket. The request
 	 * then goes to the chosen socket, and the agent refuses it with an explanation if that
 	 * socket allows no changes. */
 	if (change && r == -ENOENT)
-		return ask_at(socket, rq, ret);
+		return ask_at(&read_place, rq, ret);
 	/* Users whom the configuration allows to make changes may also read. If they are not in the
 	 * readers' group, they can do so only through the admin socket. */
 	if (!change && (r == -EACCES || r == -EPERM)) {
-		int second = ask_at(admin, rq, ret);
+		int second = ask_at(&admin_place, rq, ret);
 
 		if (second != -ENOENT && second != -ECONNREFUSED)
 			return second;
 	}
 	return r;
+}
+
+int ctl_http(const struct ctl_args *a, const struct ctl_request *rq, struct ctl_reply *ret)
+{
+	const struct ctl_place remote = {.remote = a->remote};
+
+	return a->remote ? ask_at(&remote, rq, ret) : ask_sockets(a->socket, rq, ret);
+}
+
+const char *ctl_place(const struct ctl_args *a)
+{
+	return a->remote ? a->remote->place : a->socket;
 }
 
 static int no_permission_to_change(void)
@@ -274,6 +328,10 @@ int ctl_unreachable(const struct ctl_args *a, int error)
 	if (error == -ENOMEM) {
 		ctl_complain("out of memory");
 		return CTL_OS;
+	}
+	if (a->remote) {
+		ctl_complain("%s", a->remote->why);
+		return CTL_UNAVAILABLE;
 	}
 	ctl_explain_silence(a->socket, error, &s);
 	ctl_complain("%s; %s", s.text, s.remedy);
@@ -349,7 +407,7 @@ int ctl_judge(const struct ctl_args *a, const struct ctl_reply *r)
 
 int ctl_failed(const struct ctl_args *a, const struct ctl_request *rq, int error)
 {
-	if ((error == -EACCES || error == -EPERM) && is_change(rq))
+	if (!a->remote && (error == -EACCES || error == -EPERM) && is_change(rq))
 		return no_permission_to_change();
 	return ctl_unreachable(a, error);
 }
@@ -357,7 +415,7 @@ int ctl_failed(const struct ctl_args *a, const struct ctl_request *rq, int error
 int ctl_ask(const struct ctl_args *a, const struct ctl_request *rq, struct ctl_reply *ret)
 {
 	struct ctl_reply reply;
-	int r = ctl_http(a->socket, rq, &reply);
+	int r = ctl_http(a, rq, &reply);
 
 	if (r < 0)
 		return ctl_failed(a, rq, r);

@@ -143,6 +143,13 @@ int ctl_ask_config(const struct ctl_args *a, enum resource_id which, struct ctl_
 	return ctl_ask(a, &rq, ret);
 }
 
+/* Refuses --host for what the command does with files of this host. */
+static int complain_local(const char *text)
+{
+	ctl_complain("%s", text);
+	return CTL_USAGE;
+}
+
 int ctl_cmd_config_show(const struct ctl_args *a)
 {
 	autofree char *yaml = NULL;
@@ -160,6 +167,8 @@ int ctl_cmd_config_show(const struct ctl_args *a)
 				   &reply);
 		return r == CTL_OK ? ctl_put_config(a, reply.body) : r;
 	}
+	if (a->remote)
+		return complain_local("config show needs --running or --staged with --host");
 	r = ctl_load(file_of(a), &s);
 	if (r != CTL_OK)
 		return r;
@@ -320,6 +329,27 @@ static bool has_rows(const struct ctl_view *v)
 	return v->csv || v->columns || v->filters.n;
 }
 
+/* Gets the inventory from the agent of another host. */
+static int ask_inventory(const struct ctl_args *a, struct inventory **ret)
+{
+	const struct ctl_request rq = {.resource = RESOURCE_INVENTORY};
+	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
+	struct diag d = DIAG_INIT;
+	int r = ctl_ask(a, &rq, &reply), e;
+
+	if (r != CTL_OK)
+		return r;
+	e = inv_from_json(reply.body, reply.len, &d, ret);
+	diag_print(&d, stderr);
+	diag_done(&d);
+	if (e >= 0)
+		return CTL_OK;
+	ctl_complain("the inventory of %s cannot be read; its agent may have another version than "
+		     "this program, " PLENUM_VERSION,
+		     ctl_place(a));
+	return CTL_SOFTWARE;
+}
+
 static int put_tables(const struct ctl_args *a, const struct inventory *inv)
 {
 	const bool alone = has_rows(&a->view);
@@ -348,7 +378,9 @@ int ctl_cmd_inventory(const struct ctl_args *a)
 		ctl_complain("--snapshot writes the whole inventory; remove the table options");
 		return CTL_USAGE;
 	}
-	r = ctl_collect(&inv);
+	if (a->snapshot && a->remote)
+		return complain_local("--snapshot writes the inventory of this host");
+	r = a->remote ? ask_inventory(a, &inv) : ctl_collect(&inv);
 	if (r != CTL_OK)
 		return r;
 	if (a->snapshot) {
@@ -559,6 +591,8 @@ int ctl_cmd_plan(const struct ctl_args *a)
 	json_t *o;
 	int r;
 
+	if (a->remote && (a->inventory || a->n_operands > 0))
+		return complain_local("plan FILE and --inventory make the plan on this host");
 	if (a->inventory)
 		return plan_elsewhere(a, file_of(a));
 	if (a->n_operands > 0) {
@@ -569,8 +603,8 @@ int ctl_cmd_plan(const struct ctl_args *a)
 			      stderr);
 		return r;
 	}
-	r = ctl_http(a->socket, &rq, &reply);
-	if (r == -ENOENT || r == -ECONNREFUSED) {
+	r = ctl_http(a, &rq, &reply);
+	if (!a->remote && (r == -ENOENT || r == -ECONNREFUSED)) {
 		fprintf(stderr, "No agent runs; planned from %s:\n", CONFIG_FILE);
 		return plan_here(a, CONFIG_FILE, false);
 	}

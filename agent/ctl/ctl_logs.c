@@ -2,7 +2,8 @@
 /*
  * 'plenum worker logs': prints the lines of one worker, or of the agent, from the systemd journal.
  * If the journal has none, says where the log is. Needs no agent for the lines, but the right to
- * read the journal.
+ * read the journal. The log of another host comes from that host's
+ * agent.
  */
 #include "agent/base/journal.h"
 #include "agent/ctl/ctl.h"
@@ -11,6 +12,7 @@
 
 #define LINES_DEFAULT 100
 #define LINES_MAX 100000
+#define REMOTE_LINES_MAX 1000 /* that an answer has */
 #define CURSOR_MAX 256
 
 struct logs {
@@ -124,13 +126,44 @@ static int explain(const struct logs *l, int error)
 	return CTL_NO_INPUT;
 }
 
+/* ---- the agent of another host ---- */
+
+/* Prints the lines that the agent of another host finds in its journal. */
+static int ask_lines(const struct logs *l)
+{
+	char query[32], id[24];
+	const struct ctl_request rq = {.resource = l->agent ? RESOURCE_AGENT_LOGS
+							    : RESOURCE_WORKER_LOGS,
+				       .name = l->agent ? NULL : id,
+				       .query = query,
+				       .list = "lines"};
+	const json_t *lines;
+	json_t *o = NULL;
+	int r;
+
+	snprintf(id, sizeof(id), "%lu", l->id);
+	snprintf(query, sizeof(query), "limit=%zu", l->lines_max);
+	r = ctl_ask_json(l->args, &rq, &o);
+	if (r != CTL_OK)
+		return r;
+	lines = json_object_get(o, "lines");
+	for (size_t i = json_array_size(lines); i > 0; i--)
+		print_line(l->args, json_array_get(lines, i - 1));
+	if (*ctl_text(o, "note"))
+		ctl_complain("%s", ctl_text(o, "note"));
+	r = json_array_size(lines) ? CTL_OK : CTL_NO_INPUT;
+	json_decref(o);
+	return r;
+}
+
 /* ---- the command ---- */
 
 static int take_arguments(struct logs *l)
 {
 	const struct ctl_args *a = l->args;
 	unsigned long lines = LINES_DEFAULT;
-	int r = ctl_take_number("--lines", a->lines, 1, LINES_MAX, &lines);
+	int r = ctl_take_number("--lines", a->lines, 1, a->remote ? REMOTE_LINES_MAX : LINES_MAX,
+				&lines);
 
 	if (r == CTL_OK)
 		r = ctl_take_process(a->operands[0], &l->id);
@@ -145,8 +178,13 @@ int ctl_cmd_worker_logs(const struct ctl_args *a)
 	struct logs l = {.args = a};
 	int e, r = take_arguments(&l);
 
-	if (r != CTL_OK)
-		return r;
+	if (r == CTL_OK && a->remote && a->follow) {
+		ctl_complain("--follow reads the journal of this host; run it on that host, "
+			     "without --host");
+		r = CTL_USAGE;
+	}
+	if (r != CTL_OK || a->remote)
+		return r != CTL_OK ? r : ask_lines(&l);
 	journal_filter_init(&l.filter, l.id);
 	l.lines = json_array();
 	if (!l.lines)

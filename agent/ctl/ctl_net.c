@@ -468,7 +468,7 @@ static int try_patch(const struct ctl_args *a, const struct ctl_patch *p, const 
 	if (r != CTL_OK)
 		return r;
 	rq.if_match = *expected ? expected : leg.etag;
-	r = ctl_http(a->socket, &rq, ret);
+	r = ctl_http(a, &rq, ret);
 	return r < 0 ? ctl_failed(a, &rq, r) : CTL_OK;
 }
 

@@ -28,7 +28,11 @@ static const struct ctl_option {
 	uint64_t takes;
 	size_t offset;
 } options[] = {
-	{"socket", 0, TEXT, 0, offsetof(struct ctl_parsed, args.socket)},
+	{"socket", 0, TEXT, 0, offsetof(struct ctl_parsed, socket)},
+	{"host", 0, TEXT, 0, offsetof(struct ctl_parsed, args.host)},
+	{"token-file", 0, TEXT, 0, offsetof(struct ctl_parsed, args.token_file)},
+	{"ca", 0, TEXT, 0, offsetof(struct ctl_parsed, args.ca)},
+	{"pin", 0, TEXT, 0, offsetof(struct ctl_parsed, args.pin)},
 	{"json", 'j', FLAG, 0, offsetof(struct ctl_parsed, args.json)},
 	{"help", 'h', FLAG, 0, offsetof(struct ctl_parsed, help)},
 	{"version", 'V', FLAG, 0, offsetof(struct ctl_parsed, version)},
@@ -61,6 +65,7 @@ static const struct ctl_option {
 	{"filter", 'F', LIST, TAKES_TABLE, offsetof(struct ctl_parsed, args.view.filters)},
 	{"no-header", 0, FLAG, TAKES_TABLE, offsetof(struct ctl_parsed, args.view.no_header)},
 	{"csv", 0, FLAG, TAKES_TABLE, offsetof(struct ctl_parsed, args.view.csv)},
+	{"watch", 0, TEXT, TAKES_WATCH, offsetof(struct ctl_parsed, args.watch)},
 	{"snapshot", 0, TEXT, TAKES_SNAPSHOT, offsetof(struct ctl_parsed, args.snapshot)},
 	{"inventory", 0, TEXT, TAKES_INVENTORY, offsetof(struct ctl_parsed, args.inventory)},
 	{"peer", 0, TEXT, TAKES_PEER, offsetof(struct ctl_parsed, args.peer)},
@@ -108,7 +113,9 @@ static bool is_umount(int argc, char **argv)
 	for (int i = 1; i < argc; i++) {
 		if (argv[i][0] != '-')
 			return strcmp(argv[i], "umount") == 0;
-		i += strcmp(argv[i], "--socket") == 0;
+		i += strcmp(argv[i], "--socket") == 0 || strcmp(argv[i], "--host") == 0 ||
+		     strcmp(argv[i], "--token-file") == 0 || strcmp(argv[i], "--ca") == 0 ||
+		     strcmp(argv[i], "--pin") == 0;
 	}
 	return false;
 }

@@ -5,7 +5,7 @@
 
 #include "agent/ctl/ctl.h"
 
-/* Bits of the options that a command takes in addition to --socket, --json and --help. */
+/* Bits of the options that a command takes in addition to --socket, --host, --json and --help. */
 #define TAKES_FOLLOW (UINT64_C(1) << 0)
 #define TAKES_NET (UINT64_C(1) << 1)
 #define TAKES_WHICH (UINT64_C(1) << 2)
@@ -40,9 +40,12 @@
 #define TAKES_POOL (UINT64_C(1) << 31)
 /* The other options of commands that print tables. */
 #define TAKES_VIEW (UINT64_C(1) << 32)
-#define TAKES_TABLE (TAKES_VIEW | TAKES_SORT | TAKES_OUTPUT)
+#define TAKES_WATCH (UINT64_C(1) << 35)
+#define TAKES_TABLE (TAKES_VIEW | TAKES_SORT | TAKES_OUTPUT | TAKES_WATCH)
 /* Not an option: the command interrupts service or discards work, so it is never suggested. */
 #define DISRUPTS (UINT64_C(1) << 33)
+/* Not an option: the command examines or changes this host or its files, so it takes no --host. */
+#define ONLY_HERE (UINT64_C(1) << 34)
 
 /* A command. Its texts are in agent/api/rest/resource.c if it carries out one operation of the API,
  * otherwise in ctl.c. */
@@ -60,6 +63,7 @@ const char *ctl_suggest(const char *typed, const struct ctl_command *commands, s
 struct ctl_parsed {
 	struct ctl_args args; /* has pointers into argv */
 	uint64_t given;	      /* bits (TAKES_...) of the options that were given */
+	const char *socket;   /* --socket */
 	bool help, version;
 	char words[4096]; /* the joined values of -o */
 };

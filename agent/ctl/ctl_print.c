@@ -252,10 +252,18 @@ const char *ctl_format_latency(const json_t *o, const char *class, char buf[CTL_
 	return buf;
 }
 
+static bool users_are_foreign;
+
+void ctl_format_users_of_another_host(void)
+{
+	users_are_foreign = true;
+}
+
 const char *ctl_format_user(const char *by, char *buf, size_t size)
 {
 	unsigned uid;
-	const struct passwd *user = sscanf(by, "uid %u,", &uid) == 1 ? getpwuid(uid) : NULL;
+	const bool known = sscanf(by, "uid %u,", &uid) == 1 && (uid == 0 || !users_are_foreign);
+	const struct passwd *user = known ? getpwuid(uid) : NULL;
 
 	if (user)
 		snprintf(buf, size, "%s (%s)", user->pw_name, by);

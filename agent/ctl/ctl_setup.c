@@ -437,7 +437,7 @@ static int look_at_agent(const struct ctl_args *a, bool *ret_runs)
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
 	json_t *o;
 	bool staged;
-	int r = ctl_http(a->socket, &look, &reply);
+	int r = ctl_http(a, &look, &reply);
 
 	*ret_runs = r != -ENOENT && r != -ECONNREFUSED;
 	if (!*ret_runs)

@@ -447,7 +447,9 @@ static int print_status(const json_t *o)
 
 	print_field("Host:", ctl_text(o, "host"));
 	print_field("Version:", ctl_text(o, "version"));
-	print_field("State:", ctl_text(o, "state"));
+	fputs("State:    ", stdout);
+	ctl_put_state(ctl_text(o, "state"), 0);
+	putchar('\n');
 	print_last_apply(json_object_get(o, "applied"));
 	printf("Workers:  %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT " up\n",
 	       ctl_int(workers, "up"), ctl_int(workers, "total"));
@@ -500,7 +502,7 @@ int ctl_cmd_status(const struct ctl_args *a)
 int ctl_cmd_stop(const struct ctl_args *a)
 {
 	struct ctl_request rq = {.resource = RESOURCE_STOP};
-	autoclose int agent = ctl_agent_open(a->socket);
+	autoclose int agent = a->remote ? -1 : ctl_agent_open(a->socket);
 	int r = ctl_change(a, &rq, NULL, "Stopping mounts, workers and the agent.");
 
 	if (r != CTL_OK || agent < 0 || ctl_agent_wait(agent, STOP_WAIT_NS))

@@ -201,6 +201,18 @@ static void print_below(const struct layout *l, size_t row)
 	print_text(l, text, STACK_INDENT);
 }
 
+static void put_cell(const struct ctl_table *t, size_t row, size_t column)
+{
+	const char *heading = t->headings[column], *cell = cell_of(t, row, column);
+
+	if (row == 0)
+		ctl_put_heading(cell);
+	else if (strcmp(heading, "STATE") == 0 || strcmp(heading, "STATUS") == 0)
+		ctl_put_state(cell, 0);
+	else
+		ctl_put(cell, stdout);
+}
+
 static void print_row(const struct layout *l, size_t row)
 {
 	size_t last = l->t->n_columns - 1, blanks = 0;
@@ -211,7 +223,7 @@ static void print_row(const struct layout *l, size_t row)
 		if (!l->widths[i])
 			continue;
 		printf("%*s", (int)blanks, "");
-		ctl_put(cell, stdout);
+		put_cell(l->t, row, i);
 		blanks = l->widths[i] - MIN_OF(width_of(cell), l->widths[i]) + GAP;
 	}
 	if (l->stacked) {

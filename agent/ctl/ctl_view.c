@@ -61,6 +61,12 @@ static ssize_t find_column(const struct ctl_table *t, const char *option, const 
 
 static int choose_columns(struct view *v, const char *list)
 {
+	if (strcmp(list, "wide") == 0) {
+		v->n_columns = MIN_OF(v->t->n_columns, (size_t)COLUMNS_MAX);
+		for (size_t i = 0; i < v->n_columns; i++)
+			v->columns[i] = i;
+		return CTL_OK;
+	}
 	for (const char *at = list;; at++) {
 		size_t len = strcspn(at, ",");
 		ssize_t column = find_column(v->t, "-o", at, len);

@@ -55,7 +55,7 @@ static struct ctl_silence ask(unsigned timeout_s, int *ret_error)
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
 	struct ctl_silence s = {.state = CTL_AGENT_OTHER};
 
-	*ret_error = ctl_http(path, &rq, &reply);
+	*ret_error = ctl_http(&(struct ctl_args){.socket = path}, &rq, &reply);
 	if (*ret_error < 0)
 		ctl_explain_silence(path, *ret_error, &s);
 	return s;

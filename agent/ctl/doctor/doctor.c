@@ -75,7 +75,9 @@ static void print_result(const struct finding *f)
 {
 	const struct doctor_result *r = &f->result;
 
-	printf("  %-7s  %-26s  ", doctor_state_to_string(r->state), f->check->id);
+	fputs("  ", stdout);
+	ctl_put_state(doctor_state_to_string(r->state), 7);
+	printf("  %-26s  ", f->check->id);
 	ctl_put(r->evidence, stdout);
 	putchar('\n');
 	if (r->state == DOCTOR_PASS || !r->remedy[0])

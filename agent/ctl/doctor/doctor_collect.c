@@ -59,7 +59,7 @@ static json_t *get(const struct ctl_args *a, enum resource_id resource, unsigned
 {
 	const struct ctl_request rq = {.resource = resource, .timeout_s = timeout_s};
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
-	int r = ctl_http(a->socket, &rq, &reply);
+	int r = ctl_http(a, &rq, &reply);
 
 	*ret_error = MIN_OF(r, 0);
 	return r >= 0 && reply.status == 200 ? ctl_parse_if_any(&reply) : NULL;
@@ -96,7 +96,7 @@ static int get_running(const struct ctl_args *a, struct diag *d, struct spec **r
 {
 	const struct ctl_request rq = {.resource = RESOURCE_CONFIG_RUNNING};
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
-	int r = ctl_http(a->socket, &rq, &reply);
+	int r = ctl_http(a, &rq, &reply);
 
 	if (r < 0)
 		return r;

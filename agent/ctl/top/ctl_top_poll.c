@@ -11,7 +11,7 @@ static int ask(const struct top *t, enum resource_id resource, json_t **ret)
 {
 	const struct ctl_request rq = {.resource = resource, .timeout_s = ASK_LIMIT_S};
 	struct ctl_reply reply;
-	int r = ctl_http(t->args->socket, &rq, &reply);
+	int r = ctl_http(t->args, &rq, &reply);
 
 	if (r < 0)
 		return r;
