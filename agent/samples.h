@@ -13,7 +13,7 @@
 #define SAMPLES_STEP_NS (30 * NSEC_PER_SEC)
 #define SAMPLES_FIRST_NS (1 * NSEC_PER_SEC)
 #define SAMPLES_KEPT 120	/* an hour */
-#define SAMPLES_OBJECTS_MAX 512 /* 1 MB; further objects have no samples */
+#define SAMPLES_OBJECTS_MAX 256 /* half a MB; further objects have no samples */
 
 struct agent;
 struct status;

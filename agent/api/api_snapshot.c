@@ -54,8 +54,9 @@ static bool take_token(struct snapshot *s, uint64_t now)
 
 static bool is_current(const struct api *a, const struct snapshot *s, uint32_t what, uint64_t now)
 {
-	const uint64_t age =
-		what == PRIVSEP_INVENTORY ? API_SNAPSHOT_INVENTORY_AGE_NS : API_SNAPSHOT_AGE_NS;
+	const uint64_t age = what == PRIVSEP_INVENTORY || what == PRIVSEP_SAMPLES
+				     ? API_SNAPSHOT_SLOW_AGE_NS
+				     : API_SNAPSHOT_AGE_NS;
 
 	return s->text && s->status == 200 && s->generation == a->generation &&
 	       now - s->asked_ns <= age;

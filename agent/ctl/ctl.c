@@ -196,7 +196,7 @@ static const struct ctl_command commands[] = {
 	{"rdma devices", 0, 0, TAKES_TABLE | ONLY_HERE, ctl_cmd_rdma_devices},
 	{"rdma ping", 1, 1, TAKES_LEG | TAKES_SIZE | TAKES_COUNT, ctl_cmd_rdma_ping},
 	{"plan", 0, 1, TAKES_INVENTORY, ctl_cmd_plan},
-	{"doctor", 0, 1, TAKES_PEER | TAKES_DOCTOR | ONLY_HERE, ctl_cmd_doctor},
+	{"doctor", 0, 1, TAKES_PEER | TAKES_DOCTOR, ctl_cmd_doctor},
 	{"ping", 1, 1, TAKES_LEG | TAKES_SIZE | TAKES_COUNT | ONLY_HERE, ctl_cmd_ping},
 	{"top", 0, 0, TAKES_TOP | TAKES_SORT | TAKES_SECONDS | TAKES_COUNT, ctl_cmd_top},
 	{"capture", 0, 0, TAKES_LEG | TAKES_SIZE | TAKES_SECONDS | TAKES_CAPTURE | TAKES_WORKER,

@@ -288,6 +288,8 @@ int ctl_cmd_doctor(const struct ctl_args *a)
 		ctl_complain("--bad and --all contradict each other; give only one");
 		return CTL_USAGE;
 	}
+	if (a->remote)
+		return doctor_ask(a);
 	r = check_operand(operand);
 	if (r != CTL_OK)
 		return r;

@@ -281,4 +281,8 @@ void doctor_send_probes(struct doctor_host *p);
 void doctor_send_arps(struct doctor_host *p);
 void doctor_host_done(struct doctor_host *p);
 
+/* Has the agent of another host run the doctor there, and prints the report. Returns the exit
+ * status. In doctor_remote.c. */
+int doctor_ask(const struct ctl_args *a);
+
 #endif
