@@ -108,26 +108,6 @@ static void get_snapshot(struct agent *a, enum privsep_what what, struct control
 	status_done(&st);
 }
 
-/* Answers with all operations, or with the operation that has the requested number. */
-static void get_operations(struct agent *a, const struct privsep_msg *m, struct control_reply *r)
-{
-	static const struct operations none;
-	const struct operations *ops = a->operations ? a->operations : &none;
-	json_t *o = m->get.what == PRIVSEP_OPERATIONS ? operations_to_json(ops)
-						      : operation_to_json(ops, m->get.number);
-	struct reason why;
-
-	reason_set_text(&why,
-			"operation %u is unknown: it is older than the last %d operations, or the "
-			"agent has restarted; see /v1/history",
-			m->get.number, OPERATIONS_MAX);
-	/* If o is NULL for the whole list, control_json makes the error "out of memory". */
-	if (o || m->get.what == PRIVSEP_OPERATIONS)
-		control_json(r, 200, o);
-	else
-		control_error(r, 404, "not-found", why.text, NULL);
-}
-
 static void on_get(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
 		   struct control_reply *r)
 {
@@ -170,7 +150,7 @@ static void on_get(struct agent *a, const struct client *cl, const struct privse
 		break;
 	case PRIVSEP_OPERATIONS:
 	case PRIVSEP_OPERATION:
-		get_operations(a, m, r);
+		control_get_operations(a, m, r);
 		break;
 	case PRIVSEP_CLUSTER_STATUS:
 	case PRIVSEP_CLUSTER_HOSTS:

@@ -121,6 +121,9 @@ const struct history_entry *control_kept_entry(struct agent *a, uint64_t number,
 /* ---- fault injection (control_fault.c) ---- */
 
 void control_get_faults(struct agent *a, struct control_reply *r);
+/* Answers with all operations, or with the operation that has the requested number. In
+ * control_query.c. */
+void control_get_operations(struct agent *a, const struct privsep_msg *m, struct control_reply *r);
 void control_get_fault(struct agent *a, uint32_t id, struct control_reply *r);
 void control_fault_add(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 		       int fd, struct control_reply *r);

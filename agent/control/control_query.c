@@ -303,3 +303,24 @@ void control_stream(struct agent *a, const struct client *cl, const struct privs
 	else
 		control_json(r, 200, json_object());
 }
+
+/* ---- operations, which need no child process ---- */
+
+void control_get_operations(struct agent *a, const struct privsep_msg *m, struct control_reply *r)
+{
+	static const struct operations none;
+	const struct operations *ops = a->operations ? a->operations : &none;
+	json_t *o = m->get.what == PRIVSEP_OPERATIONS ? operations_to_json(ops)
+						      : operation_to_json(ops, m->get.number);
+	struct reason why;
+
+	reason_set_text(&why,
+			"operation %u is unknown: it is older than the last %d operations, or the "
+			"agent has restarted; see /v1/history",
+			m->get.number, OPERATIONS_MAX);
+	/* If o is NULL for the whole list, control_json makes the error "out of memory". */
+	if (o || m->get.what == PRIVSEP_OPERATIONS)
+		control_json(r, 200, o);
+	else
+		control_error(r, 404, "not-found", why.text, NULL);
+}

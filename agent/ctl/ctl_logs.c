@@ -2,8 +2,7 @@
 /*
  * 'plenum worker logs': prints the lines of one worker, or of the agent, from the systemd journal.
  * If the journal has none, says where the log is. Needs no agent for the lines, but the right to
- * read the journal. The log of another host comes from that host's
- * agent.
+ * read the journal. The log of another host comes from that host's agent.
  */
 #include "agent/base/journal.h"
 #include "agent/ctl/ctl.h"
