@@ -4,6 +4,7 @@
 #include "agent/ctl/ctl_remote.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -217,6 +218,22 @@ static CURL *handle_of(const struct ctl_request *rq)
 	return curl;
 }
 
+/* A TLS library may write to a connection that the other host has closed. The signal is ignored
+ * only meanwhile: it must end the program when the reader of standard output has gone. */
+static CURLcode perform(CURL *curl, const struct ctl_place *to)
+{
+	const struct sigaction ignore = {.sa_handler = SIG_IGN};
+	struct sigaction before;
+	CURLcode e;
+
+	if (!to->remote)
+		return curl_easy_perform(curl);
+	sigaction(SIGPIPE, &ignore, &before);
+	e = curl_easy_perform(curl);
+	sigaction(SIGPIPE, &before, NULL);
+	return e;
+}
+
 static int ask_at(const struct ctl_place *to, const struct ctl_request *rq, struct ctl_reply *ret)
 {
 	struct ctl_wait wait = {.to = to, .change = is_change(rq), .since_ns = clock_now_ns()};
@@ -238,7 +255,7 @@ static int ask_at(const struct ctl_place *to, const struct ctl_request *rq, stru
 		curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &wait);
 	}
 	if (r == 0) {
-		e = curl_easy_perform(curl);
+		e = perform(curl, to);
 		hide_wait(&wait);
 		if (e == CURLE_OK)
 			curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &reply.status);
