@@ -8,6 +8,7 @@
 #include <string.h>
 
 enum kind { LEG, PEER, MOUNT, EXPORT, KIND_MAX };
+_Static_assert(KIND_MAX == SAMPLES_KINDS, "the limit is for each kind");
 enum value { TRAFFIC, RTT, LOSS, P99, VALUE_MAX };
 
 static const char *const kind_names[KIND_MAX] = {"leg", "peer", "mount", "export"};
@@ -84,10 +85,11 @@ static struct samples_object *find(struct samples *s, enum kind kind, const char
 
 	if (found)
 		return s->objects[at];
-	if (s->n_objects == SAMPLES_OBJECTS_MAX)
+	if (s->n_of_kind[kind] == SAMPLES_OBJECTS_MAX)
 		return NULL;
 	if (!s->objects)
-		s->objects = calloc(SAMPLES_OBJECTS_MAX, sizeof(struct samples_object *));
+		s->objects = calloc(SAMPLES_KINDS * SAMPLES_OBJECTS_MAX,
+				    sizeof(struct samples_object *));
 	o = s->objects ? object_new(kind, name) : NULL;
 	if (!o)
 		return NULL;
@@ -95,6 +97,7 @@ static struct samples_object *find(struct samples *s, enum kind kind, const char
 		(s->n_objects - at) * sizeof(struct samples_object *));
 	s->objects[at] = o;
 	s->n_objects++;
+	s->n_of_kind[kind]++;
 	return o;
 }
 
@@ -103,11 +106,16 @@ static void forget_old(struct samples *s)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < s->n_objects; i++)
-		if (s->n - s->objects[i]->seen < SAMPLES_KEPT)
-			s->objects[n++] = s->objects[i];
-		else
-			object_free(s->objects[i]);
+	for (size_t i = 0; i < s->n_objects; i++) {
+		struct samples_object *o = s->objects[i];
+
+		if (s->n - o->seen < SAMPLES_KEPT) {
+			s->objects[n++] = o;
+			continue;
+		}
+		s->n_of_kind[o->kind]--;
+		object_free(o);
+	}
 	s->n_objects = n;
 }
 

@@ -12,8 +12,12 @@
 
 #define SAMPLES_STEP_NS (30 * NSEC_PER_SEC)
 #define SAMPLES_FIRST_NS (1 * NSEC_PER_SEC)
-#define SAMPLES_KEPT 120	/* an hour */
-#define SAMPLES_OBJECTS_MAX 256 /* half a MB; further objects have no samples */
+#define SAMPLES_KEPT 120 /* an hour */
+/* For each kind, half a MB: many peers leave room for legs and mounts. Further objects of the kind
+ * have no samples. */
+#define SAMPLES_OBJECTS_MAX 256
+
+#define SAMPLES_KINDS 4 /* legs, peers, mounts and exports */
 
 struct agent;
 struct status;
@@ -24,6 +28,7 @@ struct samples {
 	struct loop_source *timer;
 	struct samples_object **objects; /* sorted by kind and name */
 	size_t n_objects;
+	size_t n_of_kind[SAMPLES_KINDS];
 	uint64_t n;	/* number of samples since the start */
 	uint64_t at_ns; /* time of the latest one */
 };

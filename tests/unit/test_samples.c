@@ -164,8 +164,41 @@ static void test_the_number_of_objects_has_a_limit(void **state)
 	st.paths = many;
 	st.n_paths = ARRAY_SIZE(many);
 	sample(0);
-	assert_int_equal(n_objects(), SAMPLES_OBJECTS_MAX);
+	assert_int_equal(n_objects(), SAMPLES_OBJECTS_MAX + 1); /* and the leg */
 	assert_string_equal(values("leg", "leg-a", "rtt_us"), "90 ");
+}
+
+static void test_many_peers_leave_room_for_legs_and_mounts(void **state)
+{
+	static struct status_path many[SAMPLES_OBJECTS_MAX + 50];
+	static struct status_leg two[2];
+
+	two[0] = legs[0];
+	strcpy(two[1].name, "leg-b");
+	for (size_t i = 0; i < ARRAY_SIZE(many); i++) {
+		many[i] = paths[1];
+		snprintf(many[i].s.peer, sizeof(many[i].s.peer), "host-%zu/1", i);
+	}
+	st.paths = many;
+	st.n_paths = ARRAY_SIZE(many);
+	sample(0);
+	/* They come later than the peers. */
+	st.legs = two;
+	st.n_legs = 2;
+	many[0].mount = "/mnt/late";
+	sample(SAMPLES_STEP_NS);
+	assert_string_equal(values("leg", "leg-b", "rtt_us"), "- - ");
+	assert_string_equal(values("mount", "/mnt/late", "rtt_us"), "- 90 ");
+	/* After an hour, the peers that are gone leave room for others. */
+	st.n_paths = 0;
+	for (unsigned i = 0; i <= SAMPLES_KEPT; i++)
+		sample(SAMPLES_STEP_NS);
+	assert_int_equal(n_objects(), 2);
+	for (size_t i = 0; i < ARRAY_SIZE(many); i++)
+		snprintf(many[i].s.peer, sizeof(many[i].s.peer), "later-%zu/1", i);
+	st.n_paths = ARRAY_SIZE(many);
+	sample(SAMPLES_STEP_NS);
+	assert_int_equal(n_objects(), SAMPLES_OBJECTS_MAX + 3);
 }
 
 int main(void)
@@ -181,6 +214,8 @@ int main(void)
 			test_objects_that_are_gone_are_removed_after_an_hour, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_the_number_of_objects_has_a_limit, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(test_many_peers_leave_room_for_legs_and_mounts,
+						setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
