@@ -373,23 +373,33 @@ static int cmd_help(const struct ctl_args *a)
 	return give_help(a->operands, a->n_operands);
 }
 
-/* Runs the command again and again, also while the agent does not answer. */
+static void put_title(const struct ctl_command *c, unsigned long seconds)
+{
+	const time_t now = time(NULL);
+	char text[40];
+
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
+	printf("%s  plenum %s, every %lu s\n\n", text, c->words, seconds);
+	fflush(stdout); /* before an error of the command */
+}
+
+/* Runs the command again and again, also while the agent does not answer. A program that reads
+ * JSON or CSV gets nothing but the output of the command. */
 static int run_repeatedly(const struct ctl_args *a, const struct ctl_command *c)
 {
+	const bool terminal = isatty(STDOUT_FILENO);
+	const bool titled = terminal || !(a->json || a->view.csv);
 	unsigned long seconds;
-	char text[40];
-	time_t now;
 	int r = ctl_take_number("--watch", a->watch, 1, WATCH_S_MAX, &seconds);
 
 	while (r != CTL_USAGE && r != CTL_IO) {
-		if (isatty(STDOUT_FILENO))
+		if (terminal)
 			fputs("\033[H\033[2J", stdout);
-		now = time(NULL);
-		strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
-		printf("%s  plenum %s, every %lu s\n\n", text, c->words, seconds);
-		fflush(stdout); /* before an error of the command */
+		if (titled)
+			put_title(c, seconds);
 		r = c->run(a);
-		putchar('\n');
+		if (titled)
+			putchar('\n');
 		if (fflush(stdout) != 0)
 			break;
 		nanosleep(&(struct timespec){(time_t)seconds, 0}, NULL);

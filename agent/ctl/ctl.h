@@ -113,10 +113,10 @@ int ctl_take_expect(const struct ctl_args *a, char ret[CTL_TAG_SIZE]);
 /* ---- the agent, via HTTP over its socket or, with --host, over TLS (ctl_http.c) ---- */
 
 struct ctl_reply {
-	long status; /* HTTP status */
-	char *body;  /* NUL-terminated; heap */
-	size_t len;
-	char etag[32]; /* version of the resource, from the header ETag; "": none */
+	long status;	   /* HTTP status */
+	char *body;	   /* NUL-terminated; heap */
+	size_t len, limit; /* limit: more bytes end the transfer; 0: memory was short */
+	char etag[32];	   /* version of the resource, from the header ETag; "": none */
 };
 
 #define CTL_TIMEOUT_S 30

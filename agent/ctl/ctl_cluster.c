@@ -41,18 +41,34 @@ static int print_pools(const json_t *pools)
 	return ctl_table_print(&t);
 }
 
+static void put_text(const char *before, const json_t *o, const char *key)
+{
+	fputs(before, stdout);
+	ctl_put(ctl_text(o, key), stdout);
+}
+
+/* Prints a line, unless the answer has no text for it. */
+static void put_field(const char *title, const json_t *o, const char *key)
+{
+	if (!*ctl_text(o, key))
+		return;
+	put_text(title, o, key);
+	putchar('\n');
+}
+
 static int print_status(const json_t *o)
 {
 	const json_t *servers = json_object_get(o, "servers"), *pools = json_object_get(o, "pools");
 	int r = CTL_OK;
 
-	printf("Cluster   %s\nHost      %s, id %s, start %" JSON_INTEGER_FORMAT "\nState     %s\n",
-	       ctl_text(o, "cluster"), ctl_text(o, "host"), ctl_text(o, "id"), ctl_int(o, "start"),
-	       ctl_text(o, "state"));
-	if (*ctl_text(o, "reason"))
-		printf("Reason    %s\n", ctl_text(o, "reason"));
-	if (*ctl_text(o, "endpoint"))
-		printf("Endpoint  %s\n", ctl_text(o, "endpoint"));
+	put_text("Cluster   ", o, "cluster");
+	put_text("\nHost      ", o, "host");
+	put_text(", id ", o, "id");
+	printf(", start %" JSON_INTEGER_FORMAT, ctl_int(o, "start"));
+	put_text("\nState     ", o, "state");
+	putchar('\n');
+	put_field("Reason    ", o, "reason");
+	put_field("Endpoint  ", o, "endpoint");
 	if (ctl_int(o, "lease_s"))
 		printf("Lease     %" JSON_INTEGER_FORMAT " s\n", ctl_int(o, "lease_s"));
 	if (json_array_size(pools)) {

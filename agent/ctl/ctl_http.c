@@ -10,6 +10,11 @@
 #include <unistd.h>
 
 #define REPLY_BYTES_MAX (64U << 20)
+/* No agent sends more: PRIVSEP_REPLY_MAX. */
+#define REMOTE_BYTES_MAX (16U << 20)
+/* Objects and arrays of JSON in the answer of another host. An empty one has two bytes, for which
+ * jansson takes more than 200; the longest list of an agent has fewer than a hundred thousand. */
+#define REMOTE_VALUES_MAX (256U << 10)
 #define CONNECT_TIMEOUT_S 5
 /* After this time without an answer, checks whether the agent's process is stopped. A working agent
  * answers sooner. */
@@ -28,11 +33,13 @@ static size_t on_body(char *data, size_t size, size_t n, void *user)
 	size_t len = size * n;
 	char *body;
 
-	if (r->len + len > REPLY_BYTES_MAX)
+	if (r->len + len > r->limit)
 		return 0;
 	body = realloc(r->body, r->len + len + 1);
-	if (!body)
+	if (!body) {
+		r->limit = 0;
 		return 0;
+	}
 	memcpy(body + r->len, data, len);
 	r->body = body;
 	r->len += len;
@@ -218,60 +225,93 @@ static CURL *handle_of(const struct ctl_request *rq)
 	return curl;
 }
 
-/* A TLS library may write to a connection that the other host has closed. The signal is ignored
- * only meanwhile: it must end the program when the reader of standard output has gone. */
-static CURLcode perform(CURL *curl, const struct ctl_place *to)
+/* Frees the headers. They have a copy of the token, which is wiped. */
+static void headers_done(struct curl_slist *list)
 {
-	const struct sigaction ignore = {.sa_handler = SIG_IGN};
-	struct sigaction before;
-	CURLcode e;
-
-	if (!to->remote)
-		return curl_easy_perform(curl);
-	sigaction(SIGPIPE, &ignore, &before);
-	e = curl_easy_perform(curl);
-	sigaction(SIGPIPE, &before, NULL);
-	return e;
+	for (struct curl_slist *h = list; h; h = h->next)
+		explicit_bzero(h->data, strlen(h->data));
+	curl_slist_free_all(list);
 }
 
-static int ask_at(const struct ctl_place *to, const struct ctl_request *rq, struct ctl_reply *ret)
+/* Returns whether the body may be JSON for which jansson would take hundreds of MB. Brackets in
+ * texts count too. */
+static bool has_too_many_values(const struct ctl_reply *r)
 {
-	struct ctl_wait wait = {.to = to, .change = is_change(rq), .since_ns = clock_now_ns()};
-	struct ctl_reply reply = {0};
-	struct curl_slist *headers;
-	CURL *curl;
+	const char *body = r->body ? r->body : "";
+	size_t n = 0, i = strspn(body, " \t\r\n");
+
+	if (body[i] != '{' && body[i] != '[')
+		return false;
+	for (; i < r->len; i++)
+		n += body[i] == '{' || body[i] == '[';
+	return n > REMOTE_VALUES_MAX;
+}
+
+/* Sends the request, for which the handle is ready. Returns 0 or negative errno. */
+static int perform(CURL *curl, const struct ctl_place *to, bool change, struct ctl_reply *reply)
+{
+	struct ctl_wait wait = {.to = to, .change = change, .since_ns = clock_now_ns()};
 	CURLcode e;
+	int r = 0;
+
+	curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+	curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+	curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &wait);
+	e = curl_easy_perform(curl);
+	hide_wait(&wait);
+	if (e == CURLE_OK)
+		curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &reply->status);
+	else
+		r = e == CURLE_WRITE_ERROR && !reply->limit ? -ENOMEM : error_of(curl, e);
+	if (!to->remote)
+		return r;
+	if (r == 0 && has_too_many_values(reply))
+		r = -EFBIG;
+	if (r == -EFBIG)
+		ctl_remote_explain_large(to->remote, change);
+	else if (r < 0)
+		ctl_remote_explain(to->remote, curl, e, change);
+	return r;
+}
+
+static int ask_once(const struct ctl_place *to, const struct ctl_request *rq, struct ctl_reply *ret)
+{
+	struct ctl_reply reply = {.limit = to->remote ? REMOTE_BYTES_MAX : REPLY_BYTES_MAX};
+	CURL *curl = handle_of(rq);
+	struct curl_slist *headers = headers_of(to->remote, rq);
 	int r = -ENOMEM;
 
-	if (!to->remote && strlen(to->socket) >= sizeof(((struct sockaddr_un *)0)->sun_path))
-		return -ENAMETOOLONG;
-	curl = handle_of(rq);
-	headers = headers_of(to->remote, rq);
 	if (curl && headers)
 		r = set_options(curl, to, rq, headers, &reply);
-	if (r == 0) {
-		curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
-		curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
-		curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &wait);
-	}
-	if (r == 0) {
-		e = perform(curl, to);
-		hide_wait(&wait);
-		if (e == CURLE_OK)
-			curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &reply.status);
-		else
-			r = error_of(curl, e);
-		if (e != CURLE_OK && to->remote)
-			ctl_remote_explain(to->remote, curl, e, is_change(rq));
-	}
+	if (r == 0)
+		r = perform(curl, to, is_change(rq), &reply);
 	if (r == 0 && !reply.body && !(reply.body = calloc(1, 1)))
 		r = -ENOMEM;
-	curl_slist_free_all(headers);
 	curl_easy_cleanup(curl);
+	headers_done(headers);
 	if (r < 0)
 		ctl_reply_done(&reply);
 	else
 		*ret = reply;
+	return r;
+}
+
+/* A TLS library may write to a connection that the other host has closed, also when libcurl closes
+ * the connection. The signal is ignored only meanwhile: it must end the program when the reader of
+ * standard output has gone. */
+static int ask_at(const struct ctl_place *to, const struct ctl_request *rq, struct ctl_reply *ret)
+{
+	const struct sigaction ignore = {.sa_handler = SIG_IGN};
+	struct sigaction before;
+	int r;
+
+	if (!to->remote)
+		return strlen(to->socket) < sizeof(((struct sockaddr_un *)0)->sun_path)
+			       ? ask_once(to, rq, ret)
+			       : -ENAMETOOLONG;
+	sigaction(SIGPIPE, &ignore, &before);
+	r = ask_once(to, rq, ret);
+	sigaction(SIGPIPE, &before, NULL);
 	return r;
 }
 
@@ -348,7 +388,13 @@ int ctl_unreachable(const struct ctl_args *a, int error)
 	}
 	if (a->remote) {
 		ctl_complain("%s", a->remote->why);
-		return CTL_UNAVAILABLE;
+		return a->remote->exit;
+	}
+	if (error == -EFBIG) {
+		ctl_complain("the answer from %s is larger than %u MiB: another program may answer "
+			     "in the agent's place; see 'systemctl status plenumd'",
+			     a->socket, REPLY_BYTES_MAX >> 20);
+		return CTL_SOFTWARE;
 	}
 	ctl_explain_silence(a->socket, error, &s);
 	ctl_complain("%s; %s", s.text, s.remedy);

@@ -119,8 +119,11 @@ char *ctl_version_of(const struct ctl_reply *reply)
 
 void ctl_put_version(const char *version)
 {
-	printf("Version %s; 'plenum apply --expect %s' applies only this version.\n", version,
-	       version);
+	fputs("Version ", stdout);
+	ctl_put(version, stdout);
+	fputs("; 'plenum apply --expect ", stdout);
+	ctl_put(version, stdout);
+	puts("' applies only this version.");
 }
 
 static void put_author(const json_t *author)

@@ -34,7 +34,9 @@ static void print_line(const struct ctl_args *a, const json_t *line)
 		return;
 	}
 	ctl_put(ctl_text(line, "time"), stdout);
-	printf("  %-7s  ", ctl_text(line, "level"));
+	fputs("  ", stdout);
+	ctl_put_wide(ctl_text(line, "level"), 7);
+	fputs("  ", stdout);
 	ctl_put(ctl_text(line, "process"), stdout);
 	printf("[%" JSON_INTEGER_FORMAT "]  ", ctl_int(line, "pid"));
 	ctl_put(ctl_text(line, "text"), stdout);

@@ -6,6 +6,7 @@
 #include "netcfg/base/file.h"
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The collector runs as another user and must be able to read the file. */
 #define FILE_MODE 0644
@@ -25,6 +26,9 @@ int ctl_cmd_metrics(const struct ctl_args *a)
 	if (r != CTL_OK)
 		return r;
 	if (a->n_operands == 0) {
+		/* On a terminal, the text of an agent must not control the terminal. */
+		if (isatty(STDOUT_FILENO))
+			return ctl_put_text(reply.body);
 		fwrite(reply.body, 1, reply.len, stdout);
 		return CTL_OK;
 	}

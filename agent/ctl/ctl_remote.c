@@ -9,6 +9,7 @@
 #include <arpa/inet.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define TOKEN_MAX 512
@@ -109,6 +110,7 @@ static char *only_word(char *text, size_t len)
 
 static int take_token(const char *path, struct ctl_remote *remote)
 {
+	const struct rlimit no_core = {0, 0};
 	struct reason why;
 	char *text = NULL;
 	const char *token;
@@ -120,6 +122,7 @@ static int take_token(const char *path, struct ctl_remote *remote)
 			     "PLENUM_TOKEN_FILE; 'plenum token add' on that host makes a token");
 		return CTL_USAGE;
 	}
+	setrlimit(RLIMIT_CORE, &no_core); /* a core file would have the token */
 	r = secret_read_file(path, TOKEN_FILE_BYTES_MAX, &text, &len, &why);
 	if (r < 0)
 		return refuse_file(path, r, &why);
@@ -303,12 +306,14 @@ static bool explain_tls(struct ctl_remote *remote, CURLcode e)
 			 "with --ca, the SHA-256 of its key with --pin, or a name that it has with "
 			 "--host",
 			 remote->place, remote->detail);
+		remote->exit = CTL_NO_PERMISSION;
 		return true;
 	case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
 		snprintf(remote->why, sizeof(remote->why),
 			 "%s has another public key than --pin says: the host has a new key, or "
 			 "another machine answers in its place",
 			 remote->place);
+		remote->exit = CTL_NO_PERMISSION;
 		return true;
 	case CURLE_SSL_CACERT_BADFILE:
 		snprintf(remote->why, sizeof(remote->why), "%s cannot be used as --ca: %s",
@@ -327,11 +332,19 @@ static bool explain_tls(struct ctl_remote *remote, CURLcode e)
 	}
 }
 
+static void add_doubt(struct ctl_remote *remote)
+{
+	const size_t len = strlen(remote->why);
+
+	snprintf(remote->why + len, sizeof(remote->why) - len,
+		 "; the change may have been made, 'plenum events' shows it");
+}
+
 void ctl_remote_explain(struct ctl_remote *remote, CURL *curl, CURLcode e, bool change)
 {
 	const bool connected = is_connected(curl);
-	size_t len;
 
+	remote->exit = CTL_UNAVAILABLE;
 	if (explain_tls(remote, e))
 		return;
 	if (e == CURLE_COULDNT_CONNECT)
@@ -354,8 +367,17 @@ void ctl_remote_explain(struct ctl_remote *remote, CURL *curl, CURLcode e, bool 
 		snprintf(remote->why, sizeof(remote->why),
 			 "the connection to %s has ended without an answer: %s", remote->place,
 			 *remote->detail ? remote->detail : curl_easy_strerror(e));
-	len = strlen(remote->why);
 	if (change && connected)
-		snprintf(remote->why + len, sizeof(remote->why) - len,
-			 "; the change may have been made, 'plenum events' shows it");
+		add_doubt(remote);
+}
+
+void ctl_remote_explain_large(struct ctl_remote *remote, bool change)
+{
+	remote->exit = CTL_SOFTWARE;
+	snprintf(remote->why, sizeof(remote->why),
+		 "the answer of %s is larger than an agent's: another program answers there, or "
+		 "its agent is compromised",
+		 remote->place);
+	if (change)
+		add_doubt(remote);
 }

@@ -17,6 +17,7 @@ struct ctl_remote {
 	char pin[64];		       /* in the format of libcurl; "": none */
 	char detail[CURL_ERROR_SIZE];  /* libcurl's text for the last error */
 	char why[CTL_REMOTE_TEXT_MAX]; /* why the last request had no answer, and the remedy */
+	int exit;		       /* the exit status for it */
 };
 
 /* Makes a->remote from the options. Returns CTL_OK, or another exit status after printing the
@@ -26,7 +27,9 @@ int ctl_remote_open(struct ctl_args *a);
 void ctl_remote_close(struct ctl_args *a);
 /* Sets the options of a request that depend on the host: TLS, and whom to trust. */
 CURLcode ctl_remote_set(struct ctl_remote *remote, CURL *curl);
-/* Sets remote->why after a request has failed. change: the request is one. */
+/* Sets remote->why and remote->exit after a request has failed. change: the request is one. */
 void ctl_remote_explain(struct ctl_remote *remote, CURL *curl, CURLcode e, bool change);
+/* Sets them for an answer that is too large to be read. */
+void ctl_remote_explain_large(struct ctl_remote *remote, bool change);
 
 #endif

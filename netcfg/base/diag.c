@@ -6,6 +6,7 @@
 #include "netcfg/base/diag.h"
 
 #include "netcfg/base/file.h"
+#include "netcfg/base/text.h"
 #include "netcfg/base/vec.h"
 #include <stdarg.h>
 #include <string.h>
@@ -137,16 +138,29 @@ static int order_cmp(const void *va, const void *vb)
 	return a->index < b->index ? -1 : a->index > b->index;
 }
 
+/* The words of a file or of another host must not control the reader's terminal. */
+static void put_clean(const char *text, FILE *out)
+{
+	autofree char *shown = strdup(text);
+
+	if (shown)
+		text_clean(shown);
+	fputs(shown ? shown : "?", out);
+}
+
 static void entry_print(const struct diag_entry *e, FILE *out)
 {
+	if (e->file)
+		put_clean(e->file, out);
 	if (e->file && e->line)
-		fprintf(out, "%s:%u:%u: ", e->file, e->line, e->column);
-	else if (e->file)
-		fprintf(out, "%s: ", e->file);
-	fprintf(out, "%s: ", diag_severity_to_string(e->severity));
-	if (e->path)
-		fprintf(out, "%s: ", e->path);
-	fprintf(out, "%s\n", e->text);
+		fprintf(out, ":%u:%u", e->line, e->column);
+	fprintf(out, "%s%s: ", e->file ? ": " : "", diag_severity_to_string(e->severity));
+	if (e->path) {
+		put_clean(e->path, out);
+		fputs(": ", out);
+	}
+	put_clean(e->text, out);
+	fputc('\n', out);
 }
 
 void diag_print(const struct diag *d, FILE *out)

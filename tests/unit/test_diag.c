@@ -33,6 +33,21 @@ static void test_lines_are_sorted_by_place(void **state)
 	diag_done(&d);
 }
 
+/* The words may come from a file or from another host. */
+static void test_no_word_controls_the_terminal(void **state)
+{
+	struct diag_pos at = {"a\033[2J.yaml", 1, 2};
+	struct diag d = DIAG_INIT;
+	autofree char *text = NULL;
+
+	diag_add(&d, DIAG_ERROR, &at, "links[0].\033]0;x\007",
+		 "found \xc2\x9b"
+		 "31m\nb");
+	text = diag_format(&d);
+	assert_string_equal(text, "a?[2J.yaml:1:2: error: links[0].?]0;x?: found ??31m?b\n");
+	diag_done(&d);
+}
+
 static void test_warnings_are_no_errors(void **state)
 {
 	struct diag d = DIAG_INIT;
@@ -94,6 +109,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lines_are_sorted_by_place),
+		cmocka_unit_test(test_no_word_controls_the_terminal),
 		cmocka_unit_test(test_warnings_are_no_errors),
 		cmocka_unit_test(test_a_flood_is_cut_and_counted),
 		cmocka_unit_test(test_similar_names_are_suggested),
