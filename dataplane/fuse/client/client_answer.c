@@ -51,13 +51,6 @@ static void note_changes(const struct client_slot *s)
 			client_node_changed(s->nodes[i]);
 }
 
-static struct client_stamp stamp_of(const struct fuse_attr *attr)
-{
-	return (struct client_stamp){.size = attr->size,
-				     .mtime_ns = attr->mtime * NSEC_PER_SEC + attr->mtimensec,
-				     .ctime_ns = attr->ctime * NSEC_PER_SEC + attr->ctimensec};
-}
-
 /* ------------------------------------------------------------------ entries */
 
 /* Returns the type of file that the request creates; 0: any type. */
@@ -244,12 +237,14 @@ static int answer_open(struct fuse_client *f, const struct client_slot *s, struc
 	if (s->opcode == FUSE_OPEN && !(s->nodes[0]->flags & CLIENT_NODE_SPECIAL)) {
 		flags = fopen_flags_of(f, s->nodes[0], open.flags);
 		if (a->has_attr)
-			now = stamp_of(&a->attr);
+			now = client_stamp_of(&a->attr);
 		if (now.size != UINT64_MAX && memcmp(&now, &s->nodes[0]->stamp, sizeof(now)) == 0)
 			flags |= FOPEN_KEEP_CACHE;
 		s->nodes[0]->stamp = now;
 	}
 	r = file_take(f, s, a->body, s->nodes[0], open.flags, flags, ret);
+	if (r == 0 && s->opcode == FUSE_OPEN)
+		client_kept_files_opened(f, s, *ret);
 	if (r == 0 && a->is_end)
 		r = client_prefetch_take(f, s, a, client_file_fh(&f->files, *ret));
 	else if (r == 0 && s->opcode == FUSE_OPENDIR)
@@ -543,8 +538,10 @@ static void shown_note(struct fuse_client *f, const struct client_slot *s)
 		client_shown_note(f, s->refs.nodeids[i]);
 		/* Even a failed request may have been executed in part, so drop the cached
 		 * names. */
-		if (changed_nodes(s))
+		if (changed_nodes(s)) {
 			client_dir_cache_drop(f, s->refs.nodeids[i]);
+			client_cache_lease_drop(&f->cache, s->nodes[i]);
+		}
 		if (s->opcode != FUSE_GETXATTR)
 			client_cache_kernel_valid_drop(&f->cache, s->nodes[i]);
 	}
@@ -600,6 +597,8 @@ static void answer_note(struct fuse_client *f, const struct client_slot *s,
 	for (unsigned i = 0; i < s->refs.n_nodes && a->out.error != 0; i++)
 		/* The request may have been executed in part. */
 		client_cache_created_drop(&f->cache, s->nodes[i]);
+	if (a->out.error == -ENFILE)
+		client_kept_files_stop(f, now_ns);
 	if (a->out.error != 0)
 		return;
 	client_deferred_ctime_applied(f, s);

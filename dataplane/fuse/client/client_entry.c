@@ -42,6 +42,18 @@ static bool entry_is_cached(const struct fuse_client *f, const struct client_slo
 	return s->opcode == FUSE_READDIRPLUS && client_cache_kernel_valid(&f->cache, node, now_ns);
 }
 
+/* Records the lease on the file. If its attributes are not those of the content that the kernel may
+ * have cached, the file has changed since. */
+static void lease_note(struct fuse_client *f, struct client_node *node,
+		       const struct fuse_attr *attr, uint64_t sent_ns)
+{
+	struct client_stamp now = client_stamp_of(attr);
+
+	if (client_node_has_stamp(node) && memcmp(&now, &node->stamp, sizeof(now)) != 0)
+		client_node_unstamp(node);
+	client_cache_lease_set(&f->cache, node, sent_ns);
+}
+
 int client_entry_take(struct fuse_client *f, const struct client_slot *s, struct client_answer *a,
 		      struct fuse_entry_out *entry, struct client_node **ret)
 {
@@ -70,6 +82,8 @@ int client_entry_take(struct fuse_client *f, const struct client_slot *s, struct
 	is_leased = is_leased && !S_ISDIR(entry->attr.mode) && !client_slot_is_resent(s);
 	client_cache_no_xattrs_set(&f->cache, node, no_xattrs && !client_slot_is_resent(s),
 				   s->arrived_ns);
+	if (is_leased)
+		lease_note(f, node, &entry->attr, s->arrived_ns);
 	if (is_leased && entry_is_cached(f, s, node, now_ns)) {
 		entry->nodeid = 0;
 		*ret = NULL;

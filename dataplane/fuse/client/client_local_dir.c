@@ -12,31 +12,6 @@
 
 #include <string.h>
 
-/* Returns the lowest bits of the request's number, with bit 0 set so that the result is never 0.
- * The kernel's numbers are even, so bit 0 carries no information. */
-static uint32_t request_of(const struct fuse_in_header *in)
-{
-	return (uint32_t)in->unique | 1;
-}
-
-/* Handles an open that a predecessor may have answered although the kernel never got the answer:
- * returns the same file. */
-static bool open_repeat(struct fuse_client *f, const struct fuse_in_header *in)
-{
-	struct client_file *file = client_file_opened_by(&f->files, in->nodeid, request_of(in));
-	struct {
-		struct fuse_out_header out;
-		struct fuse_open_out open;
-	} reply = {.out = {.len = sizeof(reply), .unique = in->unique}};
-
-	if (!file)
-		return false;
-	reply.open.fh = client_file_fh(&f->files, file);
-	if (!client_reply(f, &reply, sizeof(reply)))
-		client_file_close(&f->files, file);
-	return true;
-}
-
 /* ------------------------------------------------------------------ opening at the server */
 
 /* Returns the open file of the local directory. Returns NULL if the file was closed, or was opened
@@ -195,10 +170,6 @@ static void local_dir_add(struct fuse_client *f, const struct client_dir_cache *
 static bool local_dir_take(struct fuse_client *f, const struct fuse_in_header *in, size_t len,
 			   uint64_t now_ns)
 {
-	struct {
-		struct fuse_out_header out;
-		struct fuse_open_out open;
-	} reply = {.out = {.len = sizeof(reply)}};
 	struct client_file as = {.flags = CLIENT_FILE_DIR}, *file;
 	const struct client_dir_cache *k;
 	const struct client_node *node;
@@ -208,7 +179,7 @@ static bool local_dir_take(struct fuse_client *f, const struct fuse_in_header *i
 		return false;
 	memcpy(&open, f->request + sizeof(*in), sizeof(open));
 	if (in->unique & FUSE_PROTO_UNIQUE_RESEND)
-		return open_repeat(f, in);
+		return client_local_open_repeat(f, in, 0);
 	node = client_node_get(&f->nodes, in->nodeid);
 	now_ns = client_clock_refresh(f, now_ns);
 	k = node && f->link == CLIENT_READY ? client_dir_cache_get(f, in->nodeid, node, now_ns)
@@ -218,17 +189,14 @@ static bool local_dir_take(struct fuse_client *f, const struct fuse_in_header *i
 	as.open_flags = open.flags;
 	as.uid = in->uid;
 	as.gid = in->gid;
-	as.opened_by = request_of(in);
+	as.opened_by = client_local_open_id(in);
 	as.server_fh = f->server.verifier;
 	file = client_file_new(&f->files, client_node_get(&f->nodes, in->nodeid), &as);
 	if (!file)
 		return false;
 	client_prefetch_from_cache(f, k, client_file_fh(&f->files, file), now_ns);
 	local_dir_add(f, k, client_file_fh(&f->files, file), now_ns);
-	reply.out.unique = in->unique;
-	reply.open.fh = client_file_fh(&f->files, file);
-	if (!client_reply(f, &reply, sizeof(reply)))
-		client_file_close(&f->files, file);
+	client_local_open_reply(f, in, file, 0);
 	return true;
 }
 

@@ -387,7 +387,8 @@ static bool request_release(struct fuse_client *f, const void *req, size_t len, 
 		f->closing_ns = now_ns;
 	if (file && !(file->flags & CLIENT_FILE_CLOSING)) {
 		client_prefetch_close(f, release.fh);
-		client_file_close(&f->files, file);
+		if (!client_kept_files_add(f, file, now_ns))
+			client_file_close(&f->files, file);
 		client_dispatch_close(f, release.fh);
 	}
 	client_reply_error(f, in.unique, 0);

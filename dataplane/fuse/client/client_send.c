@@ -43,8 +43,10 @@ static int client_send(struct fuse_client *f, struct client_slot *s)
 				 entries */
 			client_prefetch_request(s, 0);
 	}
-	if (client_removes_names(s->opcode))
+	if (client_removes_names(s->opcode)) {
+		client_kept_files_close(f);
 		client_internal_release(f);
+	}
 	e = client_request_seal(f, s, &msg, &len);
 	if (e < 0)
 		return e;

@@ -135,6 +135,7 @@ extern const struct client_stage client_locks_stage;
 extern const struct client_stage client_cache_stage;
 extern const struct client_stage client_prefetch_stage;
 extern const struct client_stage client_local_dir_stage;
+extern const struct client_stage client_kept_files_stage;
 extern const struct client_stage client_closed_files_stage;
 extern const struct client_stage client_deferred_ctime_stage;
 extern const struct client_stage client_rdma_stage;

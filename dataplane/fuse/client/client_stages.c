@@ -40,6 +40,7 @@ static const struct client_stage *const stages[] = {
 	&client_cache_stage,
 	&client_prefetch_stage,
 	&client_local_dir_stage,
+	&client_kept_files_stage,
 	&client_closed_files_stage,
 	&client_deferred_ctime_stage,
 	&client_rdma_stage,

@@ -295,6 +295,35 @@ struct client_prefetches {
 	unsigned n_local_dirs;
 };
 
+#define CLIENT_KEPT_FILES_MAX 512U
+#define CLIENT_OPENED_FILES 1024U
+
+/* A file that the kernel has closed, and that is still open at the server. */
+struct client_kept_file {
+	uint64_t nodeid;   /* number of the file's node; 0: the entry is unused */
+	uint64_t until_ns; /* when to close the file at the server */
+	uint32_t file;	   /* index of the file */
+	/* Of the node, when the server opened the file: number of changes by this client, and the
+	 * ctime. */
+	uint32_t n_changes;
+	uint64_t ctime_ns;
+};
+
+/* What the server reported when it opened a file for reading. */
+struct client_opened_file {
+	uint64_t fh; /* the kernel's handle; 0: the entry is unused */
+	uint64_t ctime_ns;
+	uint32_t n_changes;
+};
+
+struct client_kept_files {
+	/* A queue, the oldest first: the entries from `begin` to `end`, modulo its size. */
+	struct client_kept_file items[CLIENT_KEPT_FILES_MAX];
+	uint32_t begin, end;
+	uint64_t stopped_until_ns; /* the server has no room: keep no files until then */
+	struct client_opened_file opened[CLIENT_OPENED_FILES]; /* by index of the file */
+};
+
 struct client_bye_msg {
 	struct fuse_in_header in;
 	struct fuse_proto_req_tail tail;
@@ -334,6 +363,7 @@ struct fuse_client {
 	uint64_t away_since_ns, retry_ns, busy_ns, look_ns, long_ns;
 	struct client_deferred_ctime deferred[CLIENT_DEFERRED_CTIME_MAX];
 	unsigned n_deferred;
+	struct client_kept_files kept;
 	struct client_locks locks;
 	uint64_t closing_ns; /* time when the kernel closed the first of the files whose close the
 				client has not reported to the server yet */
@@ -635,6 +665,32 @@ void client_prefetch_from_cache(struct fuse_client *f, const struct client_dir_c
  * from `error` only for a request that uses a local directory which could not be reopened at the
  * server. */
 int client_local_dir_error(const struct fuse_client *f, const struct client_slot *s, int error);
+
+/* client_local_open.c: opens that the client answers without the server. */
+
+/* Returns the lowest bits of the request's number. The result is never 0. */
+uint32_t client_local_open_id(const struct fuse_in_header *in);
+/* Replies to the open in->unique with this file. Closes the file if the kernel rejects the
+ * reply. */
+void client_local_open_reply(struct fuse_client *f, const struct fuse_in_header *in,
+			     struct client_file *file, uint32_t open_flags);
+/* Handles an open that a predecessor may have answered although the kernel never got the answer:
+ * replies with the same file. Returns false if the predecessor has not answered it. */
+bool client_local_open_repeat(struct fuse_client *f, const struct fuse_in_header *in,
+			      uint32_t open_flags);
+
+/* client_kept_files.c: closed files that stay open at the server for a second. */
+
+/* Call when the server has opened the file for the request in slot s. */
+void client_kept_files_opened(struct fuse_client *f, const struct client_slot *s,
+			      const struct client_file *file);
+/* Call when the kernel has closed the file. Returns false if the file is not kept; the caller must
+ * then close it. */
+bool client_kept_files_add(struct fuse_client *f, struct client_file *file, uint64_t now_ns);
+/* Queues all kept files to be closed at the server. */
+void client_kept_files_close(struct fuse_client *f);
+/* Call when the server cannot open more files: keeps none for a while. */
+void client_kept_files_stop(struct fuse_client *f, uint64_t now_ns);
 
 /* client_deferred_ctime.c: SETATTRs that change nothing but the ctime. */
 

@@ -67,6 +67,7 @@ void client_cache_clear(struct client_cache *k)
 	memset(k->dirs, 0, sizeof(k->dirs));
 	memset(k->dir_ends, 0, sizeof(k->dir_ends));
 	memset(k->created, 0, sizeof(k->created));
+	memset(k->leases, 0, sizeof(k->leases));
 	client_cache_drop_all_written(k);
 	for (unsigned i = 0; i < CLIENT_CACHE_EMPTY_DIRS; i++)
 		k->empty_dirs[i].nodeid = 0;
@@ -137,6 +138,47 @@ bool client_cache_kernel_valid(const struct client_cache *k, const struct client
 {
 	return n->n_lookups > 0 && *kernel_valid_of(k, n) > now_ns + KERNEL_VALID_LEFT_NS;
 }
+
+/* ------------------------------------------------------------------ leased files */
+
+static struct client_lease *lease_of(const struct client_cache *k, const struct client_node *n)
+{
+	size_t i = (size_t)(n - k->nodes->state->nodes) % CLIENT_CACHE_LEASES;
+
+	return (struct client_lease *)&k->leases[i];
+}
+
+void client_cache_lease_set(struct client_cache *k, const struct client_node *n, uint64_t sent_ns)
+{
+	struct client_lease *l = lease_of(k, n);
+	uint64_t nodeid = client_node_id(k->nodes, n);
+
+	if (l->nodeid == nodeid && l->sent_ns > sent_ns)
+		return;
+	*l = (struct client_lease){.nodeid = nodeid, .sent_ns = sent_ns};
+}
+
+void client_cache_lease_drop(struct client_cache *k, const struct client_node *n)
+{
+	lease_of(k, n)->nodeid = 0;
+}
+
+void client_cache_lease_drop_newer(struct client_cache *k, const struct client_node *n,
+				   uint64_t sent_ns)
+{
+	if (lease_of(k, n)->sent_ns > sent_ns)
+		client_cache_lease_drop(k, n);
+}
+
+bool client_cache_is_leased(const struct client_cache *k, const struct client_node *n,
+			    uint64_t now_ns)
+{
+	const struct client_lease *l = lease_of(k, n);
+
+	return l->nodeid == client_node_id(k->nodes, n) && now_ns - l->sent_ns < CLIENT_CACHE_NS;
+}
+
+/* ------------------------------------------------------------------ directories */
 
 static struct client_dir_attr *dir_of(struct client_cache *k, const struct client_node *n)
 {

@@ -2,9 +2,10 @@
 /*
  * Answers that the client gives to its kernel without the server, for as long as the kernel itself
  * may cache them (plenum-consistency(7)): which files have no extended attributes, the attributes
- * of directories after names in them were created or removed, and which names a newly created
- * directory cannot have. The caches are in process memory only: a successor starts with empty
- * caches. One thread uses them. They identify nodes by number, and parse no messages.
+ * of directories after names in them were created or removed, which names a newly created directory
+ * cannot have, and which files no other client changes at present. The caches are in process memory
+ * only: a successor starts with empty caches. One thread uses them. They identify nodes by number,
+ * and parse no messages.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_CLIENT_CACHE_H
 #define PLENUM_DATAPLANE_FUSE_CLIENT_CACHE_H
@@ -17,6 +18,7 @@
 #define CLIENT_CACHE_EMPTY_DIRS 64U
 #define CLIENT_CACHE_CREATED 64U
 #define CLIENT_CACHE_WRITTEN 64U
+#define CLIENT_CACHE_LEASES 2048U
 
 struct client_dir_attr {
 	uint64_t nodeid; /* number of the directory's node; 0: the entry is unused */
@@ -59,6 +61,13 @@ struct client_written {
 	struct fuse_attr attr;
 };
 
+/* A file that no other client changes, and whose name no other client redirects, for
+ * CLIENT_CACHE_NS from sent_ns on. */
+struct client_lease {
+	uint64_t nodeid; /* number of the file's node; 0: the entry is unused */
+	uint64_t sent_ns;
+};
+
 struct client_cache {
 	struct client_nodes *nodes;
 	uint64_t *no_xattrs;	/* For each node record: bit 0 is set if the file has no extended
@@ -71,6 +80,7 @@ struct client_cache {
 	struct client_dir_end dir_ends[CLIENT_CACHE_DIR_ENDS];
 	struct client_created created[CLIENT_CACHE_CREATED];
 	struct client_written written[CLIENT_CACHE_WRITTEN];
+	struct client_lease leases[CLIENT_CACHE_LEASES];
 	uint32_t n_moves; /* number of operations that may have changed a file without naming its
 			     node, such as a rename */
 	struct client_empty_dir empty_dirs[CLIENT_CACHE_EMPTY_DIRS];
@@ -108,6 +118,17 @@ void client_cache_kernel_valid_drop(struct client_cache *k, const struct client_
  * kernel needs no new entry. */
 bool client_cache_kernel_valid(const struct client_cache *k, const struct client_node *n,
 			       uint64_t now_ns);
+
+/* Records that the answer to a request sent at sent_ns has leased the file to this client. */
+void client_cache_lease_set(struct client_cache *k, const struct client_node *n, uint64_t sent_ns);
+void client_cache_lease_drop(struct client_cache *k, const struct client_node *n);
+/* Drops a lease that was requested after sent_ns: an answer to a request of that time may show an
+ * older state of the file than the lease protects. */
+void client_cache_lease_drop_newer(struct client_cache *k, const struct client_node *n,
+				   uint64_t sent_ns);
+/* Returns whether no other client changes the file at now_ns. */
+bool client_cache_is_leased(const struct client_cache *k, const struct client_node *n,
+			    uint64_t now_ns);
 
 /* Stores a directory's attributes after a change. sent_ns: when the request for the change was
  * sent. Call client_node_changed() first. */

@@ -192,7 +192,7 @@ uint32_t client_file_next_stale(const struct client_files *t, uint32_t from, uin
 	return CLIENT_FILE_NONE;
 }
 
-void client_file_close(struct client_files *t, struct client_file *file)
+void client_file_keep(struct client_files *t, struct client_file *file)
 {
 	struct client_node *node = client_node_get(t->nodes, file->nodeid);
 
@@ -200,7 +200,28 @@ void client_file_close(struct client_files *t, struct client_file *file)
 		node_count(node, file, -1);
 	open_count(t, file, -1U);
 	client_publish(&file->flags, file->flags | CLIENT_FILE_CLOSING);
+}
+
+void client_file_close(struct client_files *t, struct client_file *file)
+{
+	client_file_keep(t, file);
 	closing_push(t, client_file_index(t, file));
+}
+
+void client_file_reuse(struct client_files *t, struct client_file *file, uint32_t opened_by)
+{
+	struct client_node *node = client_node_get(t->nodes, file->nodeid);
+
+	/* Change the handle first: the kernel may resend the RELEASE of the former open, which must
+	 * not close the file again. Until the flags are published, a successor closes the file. */
+	client_publish(&file->reuse, file->reuse + 1);
+	file->opened_by = opened_by;
+	if (node) {
+		file->lost = client_node_lost_sample(node);
+		node_count(node, file, 1);
+	}
+	client_publish(&file->flags, file->flags & ~(uint32_t)CLIENT_FILE_CLOSING);
+	open_count(t, file, 1);
 }
 
 struct client_file *client_file_closing_take(struct client_files *t)

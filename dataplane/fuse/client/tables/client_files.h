@@ -53,6 +53,11 @@ void client_file_kill(struct client_file *file, int error);
 uint32_t client_file_next_stale(const struct client_files *t, uint32_t from, uint64_t incarnation);
 /* Call when the kernel has closed the file: queues it for a RELEASE to the server. */
 void client_file_close(struct client_files *t, struct client_file *file);
+/* Like client_file_close(), but does not queue the file. A later client_file_close() queues it. */
+void client_file_keep(struct client_files *t, struct client_file *file);
+/* Gives the file of client_file_keep() to another open by the kernel, under a new handle of the
+ * kernel. opened_by: value of client_file.opened_by. */
+void client_file_reuse(struct client_files *t, struct client_file *file, uint32_t opened_by);
 /* Takes the next file from the queue of closed files; NULL if the queue is empty. */
 struct client_file *client_file_closing_take(struct client_files *t);
 /* Frees the record of a file that the server has closed or no longer knows. */

@@ -523,6 +523,13 @@ bool client_node_recall(const struct client_node *n, struct fuse_attr *ret)
 	return true;
 }
 
+struct client_stamp client_stamp_of(const struct fuse_attr *attr)
+{
+	return (struct client_stamp){.size = attr->size,
+				     .mtime_ns = attr->mtime * NSEC_PER_SEC + attr->mtimensec,
+				     .ctime_ns = attr->ctime * NSEC_PER_SEC + attr->ctimensec};
+}
+
 void client_node_unstamp(struct client_node *n)
 {
 	if (!(n->flags & CLIENT_NODE_SPECIAL))

@@ -72,6 +72,12 @@ void client_node_settle(struct client_nodes *t, struct client_node *n);
  * returns them, or false if none are recorded. */
 void client_node_seen(struct client_node *n, const struct fuse_attr *attr);
 bool client_node_recall(const struct client_node *n, struct fuse_attr *ret);
+struct client_stamp client_stamp_of(const struct fuse_attr *attr);
+/* Returns whether the attributes of the content that the kernel may have cached are known. */
+static inline bool client_node_has_stamp(const struct client_node *n)
+{
+	return !(n->flags & CLIENT_NODE_SPECIAL) && n->stamp.size != UINT64_MAX;
+}
 /* Call when the pages that the kernel has cached no longer match the file's content. */
 void client_node_unstamp(struct client_node *n);
 /* _changed: call when a change of the node was acknowledged. _synced: call when a sync has covered

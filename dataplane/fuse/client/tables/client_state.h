@@ -105,8 +105,8 @@ struct client_file {
 	uint32_t next;	/* next record in the free list or the closing list; a successor
 			   rebuilds the lists */
 	uint32_t flags; /* CLIENT_FILE_*; published last */
-	/* For a local directory: the lowest bits of the number of the request that opened the
-	 * directory. 0: the directory was opened at the server. */
+	/* For a local directory, and for a file that was opened again without the server: the
+	 * lowest bits of the number of the request that opened it. 0: the server opened it. */
 	uint32_t opened_by;
 };
 _Static_assert(sizeof(struct client_file) == 56, "no padding between the fields");
