@@ -6,6 +6,7 @@
 #include "tests/lib/fuse/client_rig.h"
 
 #include <fcntl.h>
+#include <time.h>
 
 static uint64_t release_fh(unsigned call, unsigned i)
 {
@@ -156,12 +157,40 @@ static void test_direct_files_bypass_the_page_cache(void **state)
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
 
+/* Threads may wait in many opens when the worker dies; each of them is resent. */
+static void test_resent_opens_do_not_search_all_files(void **state)
+{
+	struct rig *g = *state;
+	clock_t began;
+	uint64_t a, fh;
+
+	bring_up(g);
+	a = lookup(g, "a", "handle-a");
+	for (uint32_t i = 0; i < 2; i++) {
+		fh = open_file(g, a, 50 + i);
+		client_file_at(&g->f->files, (uint32_t)fh)->opened_by = 101 + 2 * i;
+	}
+	g->f->state.head->n_files = CLIENT_FILES_MAX;
+	worker_restarts(g);
+	began = clock();
+	for (uint32_t i = 0; i < 2000; i++)
+		assert_null(client_file_opened_by(&g->f->files, a, 1001 + 2 * i));
+	assert_true(clock() - began < CLOCKS_PER_SEC);
+	assert_non_null(client_file_opened_by(&g->f->files, a, 101));
+	assert_non_null(client_file_opened_by(&g->f->files, a, 103));
+	assert_null(client_file_opened_by(&g->f->files, a + 1, 101));
+	kernel_release(g, a, fh);
+	assert_null(client_file_opened_by(&g->f->files, a, 103));
+	assert_non_null(client_file_opened_by(&g->f->files, a, 101));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_closes_are_reported_together),
 		CASE(test_write_only_files_bypass_the_page_cache),
 		CASE(test_direct_files_bypass_the_page_cache),
+		CASE(test_resent_opens_do_not_search_all_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -371,6 +371,32 @@ static void test_kept_files_are_closed_before_a_name_is_removed(void **state)
 	assert_false(opens_locally(g, node, &o));
 }
 
+/* Files whose names stay are not opened again. */
+static void test_the_removal_of_another_name_leaves_files_kept(void **state)
+{
+	const struct {
+		struct fuse_rename_in in;
+		char names[9];
+	} over = {.in = {.newdir = FUSE_ROOT_ID}, .names = "abc\0name"};
+	struct rig *g = *state;
+	struct fuse_open_out o;
+	uint64_t node = closed_once(g);
+
+	kernel_send(g, FUSE_UNLINK, g->unique += 2, "other", 6);
+	fuse_client_pull(g->f, true, g->now_ns);
+	assert_int_equal(n_calls, 1);
+	respond(g, 0, 0, NULL, 0);
+	expect_reply(g, g->unique, 0);
+	assert_true(opens_locally(g, node, &o));
+	kernel_release(g, node, o.fh);
+	/* Another file gets its name. */
+	kernel_send(g, FUSE_RENAME, g->unique += 2, &over, sizeof(over));
+	fuse_client_pull(g->f, true, g->now_ns);
+	assert_int_equal(n_calls, 2);
+	assert_int_equal(release_fh(0), 50);
+	assert_int_equal(call_header(1).opcode, FUSE_RENAME);
+}
+
 static void test_the_oldest_kept_file_is_closed_for_a_newer_one(void **state)
 {
 	struct rig *g = *state;
@@ -410,18 +436,152 @@ static void test_many_opens_of_one_file_leave_the_others_kept(void **state)
 	assert_int_equal(n_calls, 0);
 }
 
+/* ---- a server without room ---- */
+
+/* Sends a request of the kernel to open something, and answers it with ENFILE. The client closes
+ * its kept file, number 50, and waits for the server's answer to that. */
+static uint64_t opens_without_room(struct rig *g, uint32_t opcode, uint64_t node, const void *arg,
+				   size_t len)
+{
+	uint64_t unique = g->unique += 2;
+
+	kernel_send_to(g, opcode, unique, node, arg, len);
+	assert_true(fuse_client_pull(g->f, true, g->now_ns) > 0);
+	assert_int_equal(call_header(n_calls - 1).opcode, opcode);
+	respond(g, n_calls - 1, -ENFILE, NULL, 0);
+	fuse_client_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 1);
+	assert_int_equal(release_fh(0), 50);
+	return unique;
+}
+
+/* The same request is sent again. Answers it with this error, which the program gets. */
+static void expect_retry(struct rig *g, uint32_t opcode, uint64_t unique, int error)
+{
+	respond(g, 0, 0, NULL, 0);
+	fuse_client_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 1);
+	assert_int_equal(call_header(0).opcode, opcode);
+	assert_true((call_header(0).unique & ~FUSE_PROTO_UNIQUE_RESEND) == unique);
+	respond(g, 0, error, NULL, 0);
+	expect_reply(g, unique, error);
+	fuse_client_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 0);
+}
+
+static const struct fuse_open_in reads = {.flags = O_RDONLY};
+
+static void test_an_open_gets_the_room_of_kept_files(void **state)
+{
+	struct rig *g = *state;
+	uint64_t other;
+
+	(void)closed_once(g);
+	other = lookup_leased(g, "handle-b", &now);
+	(void)opens_without_room(g, FUSE_OPEN, other, &reads, sizeof(reads));
+	expect_silence(g);
+	respond(g, 0, 0, NULL, 0);
+	fuse_client_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 1);
+	(void)server_opens(g, 60, &now);
+	expect_silence(g);
+}
+
+static void test_a_request_is_sent_twice_at_most(void **state)
+{
+	struct rig *g = *state;
+	uint64_t node = closed_once(g);
+
+	expect_retry(g, FUSE_OPENDIR,
+		     opens_without_room(g, FUSE_OPENDIR, FUSE_ROOT_ID, &reads, sizeof(reads)),
+		     -ENFILE);
+	/* Without files that the client could close, it is sent once. */
+	kernel_send_to(g, FUSE_OPEN, g->unique += 2, node, &reads, sizeof(reads));
+	fuse_client_pull(g->f, true, g->now_ns);
+	respond(g, 0, -ENFILE, NULL, 0);
+	expect_reply(g, g->unique, -ENFILE);
+}
+
+/* Both programs get the room, although the first answer alone closes the kept file. */
+static void test_two_opens_at_once_get_the_room(void **state)
+{
+	struct rig *g = *state;
+	struct fuse_open_out o;
+	uint64_t other;
+
+	(void)closed_once(g);
+	other = lookup_leased(g, "handle-b", &now);
+	assert_false(opens_locally(g, other, &o));
+	kernel_send_to(g, FUSE_OPEN, g->unique += 2, other, &reads, sizeof(reads));
+	fuse_client_pull(g->f, true, g->now_ns);
+	assert_int_equal(n_calls, 2);
+	respond(g, 0, -ENFILE, NULL, 0);
+	fuse_client_tick(g->f, g->now_ns);
+	assert_int_equal(release_fh(1), 50);
+	respond(g, 1, 0, NULL, 0);
+	fuse_client_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 2);
+	respond(g, 0, -ENFILE, NULL, 0); /* sent before the file was closed */
+	fuse_client_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 2);
+	for (unsigned i = 0; i < 2; i++)
+		(void)server_opens(g, 60 + i, &now);
+}
+
+struct create {
+	struct fuse_create_in in;
+	char name[4];
+};
+static const struct create creates = {.in = {.flags = O_RDWR | O_CREAT | O_EXCL, .mode = 0644},
+				      .name = "new"};
+
+/* The server must find what it may have written to its journal about the request. */
+static void test_a_create_is_sent_again_as_the_same_request(void **state)
+{
+	struct rig *g = *state;
+	uint64_t unique;
+
+	(void)closed_once(g);
+	unique = opens_without_room(g, FUSE_CREATE, FUSE_ROOT_ID, &creates, sizeof(creates));
+	respond(g, 0, 0, NULL, 0);
+	fuse_client_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 1);
+	assert_true(call_header(0).unique == (unique | FUSE_PROTO_UNIQUE_RESEND));
+	respond(g, 0, -EEXIST, NULL, 0);
+	expect_reply(g, unique, -EEXIST);
+}
+
+/* The server may have created the file in the first session, and fail to open it now. */
+static void test_a_create_of_two_sessions_is_not_sent_again(void **state)
+{
+	struct rig *g = *state;
+	struct fuse_open_out o;
+	uint64_t node, unique;
+
+	node = closed_once(g);
+	assert_true(opens_locally(g, node, &o));
+	kernel_send(g, FUSE_CREATE, unique = g->unique += 2, &creates, sizeof(creates));
+	fuse_client_pull(g->f, true, g->now_ns);
+	reset_all(g, g->now_ns);
+	fuse_client_event(g->f, RUDP_SESSION_LOST, 0, g->now_ns);
+	fuse_client_event(g->f, RUDP_SESSION_UP, 0, g->now_ns);
+	fuse_client_tick(g->f, g->now_ns);
+	respond_init(g);
+	kernel_release(g, node, o.fh);
+	fuse_client_tick(g->f, g->now_ns);
+	assert_int_equal(call_header(0).opcode, FUSE_CREATE);
+	respond(g, 0, -ENFILE, NULL, 0);
+	expect_reply(g, unique, -ENFILE);
+}
+
 static void test_no_file_is_kept_while_the_server_has_no_room(void **state)
 {
 	struct rig *g = *state;
 	uint64_t node = closed_once(g), other = lookup_leased(g, "handle-b", &now);
 	struct fuse_open_out o;
 
-	assert_false(opens_locally(g, other, &o));
-	respond(g, n_calls - 1, -ENFILE, NULL, 0);
-	expect_reply(g, g->unique, -ENFILE);
-	fuse_client_tick(g->f, g->now_ns);
-	assert_int_equal(release_fh(0), 50);
-	respond(g, 0, 0, NULL, 0);
+	expect_retry(g, FUSE_OPEN, opens_without_room(g, FUSE_OPEN, other, &reads, sizeof(reads)),
+		     -ENFILE);
 	kernel_release(g, node, open_with(g, node, O_RDONLY, 51, &now).fh);
 	assert_false(opens_locally(g, node, &o));
 	(void)server_opens(g, 52, &now);
@@ -528,8 +688,14 @@ int main(void)
 		TEST(test_a_file_that_is_written_past_the_page_cache_is_opened_at_the_server),
 		TEST(test_a_file_that_mount_workers_use_is_opened_at_the_server),
 		TEST(test_kept_files_are_closed_before_a_name_is_removed),
+		TEST(test_the_removal_of_another_name_leaves_files_kept),
 		TEST(test_the_oldest_kept_file_is_closed_for_a_newer_one),
 		TEST(test_many_opens_of_one_file_leave_the_others_kept),
+		TEST(test_an_open_gets_the_room_of_kept_files),
+		TEST(test_a_request_is_sent_twice_at_most),
+		TEST(test_two_opens_at_once_get_the_room),
+		TEST(test_a_create_is_sent_again_as_the_same_request),
+		TEST(test_a_create_of_two_sessions_is_not_sent_again),
 		TEST(test_no_file_is_kept_while_the_server_has_no_room),
 		TEST(test_a_restarted_server_opens_the_file_again),
 		TEST(test_a_successor_closes_kept_files),

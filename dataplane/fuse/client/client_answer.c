@@ -597,8 +597,6 @@ static void answer_note(struct fuse_client *f, const struct client_slot *s,
 	for (unsigned i = 0; i < s->refs.n_nodes && a->out.error != 0; i++)
 		/* The request may have been executed in part. */
 		client_cache_created_drop(&f->cache, s->nodes[i]);
-	if (a->out.error == -ENFILE)
-		client_kept_files_stop(f, now_ns);
 	if (a->out.error != 0)
 		return;
 	client_deferred_ctime_applied(f, s);
@@ -629,6 +627,8 @@ void client_answer_take(struct fuse_client *f, struct client_slot *s, void *msg,
 	if (s->bulk_legs && client_rdma_retry(f, s, &a))
 		return;
 	if (client_locks_wanted(f) && client_locks_answer(f, s, &a))
+		return;
+	if (a.out.error == -ENFILE && client_kept_files_retry(f, s, now_ns))
 		return;
 	a.age_ns = now_ns - s->arrived_ns;
 	if (answer_recall(f, s, a.out.error))

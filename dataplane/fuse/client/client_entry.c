@@ -82,8 +82,10 @@ int client_entry_take(struct fuse_client *f, const struct client_slot *s, struct
 	is_leased = is_leased && !S_ISDIR(entry->attr.mode) && !client_slot_is_resent(s);
 	client_cache_no_xattrs_set(&f->cache, node, no_xattrs && !client_slot_is_resent(s),
 				   s->arrived_ns);
-	if (is_leased)
+	if (is_leased) {
 		lease_note(f, node, &entry->attr, s->arrived_ns);
+		client_kept_files_named(f, s, node);
+	}
 	if (is_leased && entry_is_cached(f, s, node, now_ns)) {
 		entry->nodeid = 0;
 		*ret = NULL;

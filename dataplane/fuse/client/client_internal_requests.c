@@ -185,6 +185,8 @@ static void reopen_answer(struct fuse_client *f, const struct client_slot *s, vo
 		client_file_reopened(file, out.fh, f->server.incarnation);
 	} else if (is_transient(a.out.error) &&
 		   (f->link == CLIENT_REOPEN || file->opened_by != 0)) {
+		if (a.out.error == -ENFILE)
+			client_kept_files_stop(f, now_ns);
 		f->reopen_again = true;
 		if (f->link == CLIENT_READY)
 			f->retry_ns = now_ns + INTERNAL_RETRY_NS;

@@ -30,45 +30,50 @@ static bool kept_is_on(const struct fuse_client *f)
 	return !f->area && !client_locks_wanted(f);
 }
 
-static struct client_kept_file *kept_at(struct fuse_client *f, uint32_t i)
+static int kept_init(struct fuse_client *f)
 {
-	return &f->kept.items[i % CLIENT_KEPT_FILES_MAX];
+	struct client_kept_files *k = &f->kept;
+
+	*k = (struct client_kept_files){.stopped_until_ns = 0};
+	list_init(&k->by_age);
+	list_init(&k->unused);
+	for (unsigned i = 0; i < CLIENT_KEPT_CHAINS; i++)
+		list_init(&k->by_node[i]);
+	for (unsigned i = 0; i < CLIENT_KEPT_FILES_MAX; i++) {
+		list_init(&k->items[i].by_node);
+		list_add_tail(&k->unused, &k->items[i].by_age);
+	}
+	return 0;
 }
 
-/* Queues the oldest kept file to be closed at the server. */
-static void kept_drop_oldest(struct fuse_client *f, uint64_t now_ns)
+/* Returns the oldest kept file, or NULL if there is none. */
+static struct client_kept_file *kept_oldest(struct fuse_client *f)
 {
-	const struct client_kept_file *k = kept_at(f, f->kept.begin++);
+	return list_empty(&f->kept.by_age)
+		       ? NULL
+		       : list_entry(f->kept.by_age.next, struct client_kept_file, by_age);
+}
 
-	if (k->nodeid == 0)
-		return;
+/* The lower half of a node's number is the index of its record. */
+static struct list *kept_chain(struct fuse_client *f, uint64_t nodeid)
+{
+	return &f->kept.by_node[(uint32_t)nodeid % CLIENT_KEPT_CHAINS];
+}
+
+static void kept_forget(struct fuse_client *f, struct client_kept_file *k)
+{
+	list_del(&k->by_node);
+	list_del(&k->by_age);
+	list_add_tail(&f->kept.unused, &k->by_age);
+}
+
+/* Queues the kept file to be closed at the server. */
+static void kept_close(struct fuse_client *f, struct client_kept_file *k, uint64_t now_ns)
+{
 	if (f->files.n_closing == 0)
 		f->closing_ns = now_ns;
+	kept_forget(f, k);
 	client_file_close(&f->files, client_file_at(&f->files, k->file));
-}
-
-/* Removes the entries of files that were opened again. */
-static void kept_compact(struct fuse_client *f)
-{
-	uint32_t n = f->kept.begin;
-
-	for (uint32_t i = f->kept.begin; i != f->kept.end; i++)
-		if (kept_at(f, i)->nodeid != 0)
-			*kept_at(f, n++) = *kept_at(f, i);
-	f->kept.end = n;
-}
-
-void client_kept_files_close(struct fuse_client *f)
-{
-	while (f->kept.begin != f->kept.end)
-		kept_drop_oldest(f, 0);
-}
-
-void client_kept_files_stop(struct fuse_client *f, uint64_t now_ns)
-{
-	client_kept_files_close(f);
-	f->kept.stopped_until_ns = now_ns + KEPT_STOP_NS;
-	f->flush_wanted = true;
 }
 
 /* ------------------------------------------------------------------ closing */
@@ -106,6 +111,7 @@ bool client_kept_files_add(struct fuse_client *f, struct client_file *file, uint
 {
 	const struct client_opened_file *o = opened_of(f, file);
 	const struct client_node *node = client_node_get(&f->nodes, file->nodeid);
+	struct client_kept_file *k;
 
 	if (!kept_is_on(f) || f->link != CLIENT_READY || now_ns < f->kept.stopped_until_ns ||
 	    file->flags != (CLIENT_FILE_USED | CLIENT_FILE_CACHED) ||
@@ -114,18 +120,152 @@ bool client_kept_files_add(struct fuse_client *f, struct client_file *file, uint
 	    o->fh != client_file_fh(&f->files, file) ||
 	    !is_unchanged(node, o->n_changes, o->ctime_ns))
 		return false;
-	if (f->kept.end - f->kept.begin == CLIENT_KEPT_FILES_MAX)
-		kept_compact(f);
-	if (f->kept.end - f->kept.begin == CLIENT_KEPT_FILES_MAX)
-		kept_drop_oldest(f, now_ns);
+	if (list_empty(&f->kept.unused))
+		kept_close(f, kept_oldest(f), now_ns);
+	k = list_entry(list_take_first(&f->kept.unused), struct client_kept_file, by_age);
 	client_file_keep(&f->files, file);
-	*kept_at(f, f->kept.end++) =
-		(struct client_kept_file){.nodeid = file->nodeid,
-					  .until_ns = now_ns + KEPT_NS,
-					  .file = client_file_index(&f->files, file),
-					  .n_changes = o->n_changes,
-					  .ctime_ns = o->ctime_ns};
+	k->nodeid = file->nodeid;
+	k->until_ns = now_ns + KEPT_NS;
+	k->file = client_file_index(&f->files, file);
+	k->n_changes = o->n_changes;
+	k->ctime_ns = o->ctime_ns;
+	list_add_tail(&f->kept.by_age, &k->by_age);
+	list_add_after(kept_chain(f, k->nodeid), &k->by_node);
 	return true;
+}
+
+/* ------------------------------------------------------------------ removed names */
+
+/* Returns the hash of a name in a directory; it is never 0. */
+static uint64_t name_hash(const struct fuse_client *f, uint64_t dir, const uint8_t *name,
+			  size_t max)
+{
+	size_t len = strnlen((const char *)name, max);
+
+	return (client_node_hash(&f->nodes, name, (unsigned)len) ^ dir * 0x9e3779b97f4a7c15ULL) | 1;
+}
+
+static struct client_kept_name *kept_name(struct fuse_client *f, uint64_t hash)
+{
+	return &f->kept.names[(hash >> 32) % CLIENT_KEPT_NAMES];
+}
+
+void client_kept_files_named(struct fuse_client *f, const struct client_slot *s,
+			     const struct client_node *node)
+{
+	const size_t at = sizeof(struct fuse_in_header);
+	uint64_t hash;
+
+	if (s->opcode != FUSE_LOOKUP || !kept_is_on(f) || at >= s->req_len)
+		return;
+	hash = name_hash(f, s->refs.nodeids[0], s->req + at, s->req_len - at);
+	*kept_name(f, hash) =
+		(struct client_kept_name){.hash = hash, .nodeid = client_node_id(&f->nodes, node)};
+}
+
+/* Returns the offset of the name that the request removes, or that it gives to another file; 0 if
+ * the request removes no name of a file. */
+static size_t removed_name_at(const struct client_slot *s)
+{
+	size_t at = sizeof(struct fuse_in_header);
+
+	if (s->opcode == FUSE_UNLINK)
+		return at;
+	if (s->opcode == FUSE_RENAME)
+		at += sizeof(struct fuse_rename_in);
+	else if (s->opcode == FUSE_RENAME2)
+		at += sizeof(struct fuse_rename2_in);
+	else
+		return 0;
+	/* The old name comes first; the file that has the new name is removed. */
+	return at + strnlen((const char *)s->req + at, s->req_len - at) + 1;
+}
+
+void client_kept_files_removal(struct fuse_client *f, const struct client_slot *s)
+{
+	size_t at = removed_name_at(s);
+	struct list *chain, *l, *next;
+	uint64_t hash, nodeid;
+
+	if (at == 0 || at >= s->req_len || list_empty(&f->kept.by_age))
+		return;
+	hash = name_hash(f, s->refs.nodeids[s->refs.n_nodes - 1], s->req + at, s->req_len - at);
+	if (kept_name(f, hash)->hash != hash)
+		return;
+	nodeid = kept_name(f, hash)->nodeid;
+	chain = kept_chain(f, nodeid);
+	for (l = chain->next; l != chain; l = next) {
+		struct client_kept_file *k = list_entry(l, struct client_kept_file, by_node);
+
+		next = l->next;
+		if (k->nodeid == nodeid)
+			kept_close(f, k, 0);
+	}
+}
+
+/* ------------------------------------------------------------------ a server without room */
+
+void client_kept_files_stop(struct fuse_client *f, uint64_t now_ns)
+{
+	struct client_kept_file *k;
+
+	if (!kept_is_on(f))
+		return;
+	while ((k = kept_oldest(f)))
+		kept_close(f, k, 0);
+	f->closing_ns = 0; /* report all closed files at once */
+	f->kept.stopped_until_ns = now_ns + KEPT_STOP_NS;
+	f->flush_wanted = true;
+}
+
+/* Marks the request as one that the server has got before: it may have left a record in the
+ * server's journal, and without the mark the journal would then have two records for one request.
+ * The slot does not count as resent: as the server has executed nothing, its answer cannot be an
+ * old one. */
+static void mark_resent(struct client_slot *s)
+{
+	struct fuse_in_header h;
+
+	memcpy(&h, s->req, sizeof(h));
+	h.unique |= FUSE_PROTO_UNIQUE_RESEND;
+	memcpy(s->req, &h, sizeof(h));
+}
+
+/* Returns whether the answer ENFILE means that the server has executed nothing. That is unknown for
+ * a CREATE that was sent in more than one session: the server may have created the file for the
+ * first one, and have no room to open it again for the second. */
+static bool executed_nothing(const struct client_slot *s)
+{
+	switch (s->opcode) {
+	case FUSE_OPEN:
+	case FUSE_OPENDIR:
+		return true;
+	case FUSE_CREATE:
+	case FUSE_TMPFILE:
+		return !client_slot_is_resent(s);
+	default:
+		return false;
+	}
+}
+
+bool client_kept_files_retry(struct fuse_client *f, struct client_slot *s, uint64_t now_ns)
+{
+	bool may_free = f->files.n_shut > 0 || f->files.n_dropped != s->n_dropped;
+
+	client_kept_files_stop(f, now_ns);
+	if (!kept_is_on(f) || s->answered || s->retry_at != 0 || !may_free || !executed_nothing(s))
+		return false;
+	/* Wait until the server has closed the files. The sum is not 0, because may_free is set. */
+	s->retry_at = f->files.n_dropped + f->files.n_shut;
+	if (s->opcode == FUSE_CREATE || s->opcode == FUSE_TMPFILE)
+		mark_resent(s);
+	client_slot_queue(f, s);
+	return true;
+}
+
+static int kept_holds(struct fuse_client *f, struct client_slot *s)
+{
+	return f->files.n_dropped < s->retry_at && f->files.n_shut > 0 ? -ENOMEM : 0;
 }
 
 /* ------------------------------------------------------------------ opening */
@@ -134,8 +274,10 @@ bool client_kept_files_add(struct fuse_client *f, struct client_file *file, uint
 static struct client_kept_file *kept_find(struct fuse_client *f, const struct fuse_in_header *in,
 					  const struct client_node *node, uint32_t open_flags)
 {
-	for (uint32_t i = f->kept.end; i != f->kept.begin; i--) {
-		struct client_kept_file *k = kept_at(f, i - 1);
+	struct list *chain = kept_chain(f, in->nodeid);
+
+	for (struct list *l = chain->next; l != chain; l = l->next) {
+		struct client_kept_file *k = list_entry(l, struct client_kept_file, by_node);
 		const struct client_file *file;
 
 		if (k->nodeid != in->nodeid || !is_unchanged(node, k->n_changes, k->ctime_ns))
@@ -162,15 +304,15 @@ static bool kept_take(struct fuse_client *f, const struct fuse_in_header *in, si
 		return false;
 	if (in->unique & FUSE_PROTO_UNIQUE_RESEND)
 		return client_local_open_repeat(f, in, FOPEN_PARALLEL_DIRECT_WRITES);
-	if (f->kept.begin == f->kept.end || f->link != CLIENT_READY || node->n_direct > 0 ||
-	    client_dispatch_has_pending(f, node) ||
+	if (list_empty(kept_chain(f, in->nodeid)) || f->link != CLIENT_READY ||
+	    node->n_direct > 0 || client_dispatch_has_pending(f, node) ||
 	    !client_cache_is_leased(&f->cache, node, client_clock_refresh(f, now_ns)))
 		return false;
 	memcpy(&open, f->request + sizeof(*in), sizeof(open));
 	k = kept_find(f, in, node, open.flags);
 	if (!k)
 		return false;
-	k->nodeid = 0;
+	kept_forget(f, k);
 	file = client_file_at(&f->files, k->file);
 	client_file_reuse(&f->files, file, client_local_open_id(in));
 	*opened_of(f, file) = (struct client_opened_file){.fh = client_file_fh(&f->files, file),
@@ -184,28 +326,27 @@ static bool kept_take(struct fuse_client *f, const struct fuse_in_header *in, si
 
 static void kept_flush(struct fuse_client *f, uint64_t now_ns)
 {
-	const struct client_kept_file *k = kept_at(f, f->kept.begin);
+	struct client_kept_file *k = kept_oldest(f);
 
-	if (f->kept.begin == f->kept.end || (k->nodeid != 0 && now_ns < k->until_ns))
+	if (!k || now_ns < k->until_ns)
 		return;
-	for (; f->kept.begin != f->kept.end; k = kept_at(f, f->kept.begin)) {
-		if (k->nodeid != 0 && now_ns + KEPT_BATCH_NS < k->until_ns)
-			return;
-		kept_drop_oldest(f, now_ns);
-	}
+	for (; k && now_ns + KEPT_BATCH_NS >= k->until_ns; k = kept_oldest(f))
+		kept_close(f, k, now_ns);
 }
 
 static uint64_t kept_due(struct fuse_client *f, uint64_t now_ns)
 {
-	return f->kept.begin != f->kept.end
-		       ? client_due_after(kept_at(f, f->kept.begin)->until_ns, now_ns)
-		       : UINT64_MAX;
+	const struct client_kept_file *k = kept_oldest(f);
+
+	return k ? client_due_after(k->until_ns, now_ns) : UINT64_MAX;
 }
 
 const struct client_stage client_kept_files_stage = {
 	.is_on = kept_is_on,
+	.init = kept_init,
 	.opcodes = CLIENT_STAGE_OPCODE(FUSE_OPEN),
 	.take = kept_take,
+	.holds = kept_holds,
 	.flush = kept_flush,
 	.due = kept_due,
 };

@@ -178,6 +178,7 @@ int client_request_seal(struct fuse_client *f, struct client_slot *s, const void
 		memcpy(s->req + s->refs.fh_at[i], &file->server_fh, sizeof(file->server_fh));
 	}
 	s->n_grants = f->locks.n_grants;
+	s->n_dropped = f->files.n_dropped;
 	for (unsigned i = 0; i < s->refs.n_nodes; i++)
 		handles[i] = (struct client_handle){.bytes = s->nodes[i]->handle,
 						    .len = s->nodes[i]->handle_len};

@@ -44,7 +44,7 @@ static int client_send(struct fuse_client *f, struct client_slot *s)
 			client_prefetch_request(s, 0);
 	}
 	if (client_removes_names(s->opcode)) {
-		client_kept_files_close(f);
+		client_kept_files_removal(f, s);
 		client_internal_release(f);
 	}
 	e = client_request_seal(f, s, &msg, &len);

@@ -17,13 +17,16 @@ static int tables_init(struct fuse_client *f)
 	r = client_nodes_init(&f->nodes, &f->state);
 	if (r < 0)
 		return r;
-	client_files_init(&f->files, &f->state, &f->nodes);
+	r = client_files_init(&f->files, &f->state, &f->nodes);
+	if (r < 0)
+		return r;
 	return client_cache_init(&f->cache, &f->nodes);
 }
 
 static void tables_done(struct fuse_client *f)
 {
 	client_cache_done(&f->cache);
+	client_files_done(&f->files);
 	client_nodes_done(&f->nodes);
 	client_state_done(&f->state);
 }

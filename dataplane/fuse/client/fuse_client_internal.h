@@ -15,6 +15,7 @@
 #include "dataplane/fuse/client/tables/client_tail.h"
 #include "dataplane/fuse/proto/fuse_hello.h"
 #include "dataplane/port/rdma/port_rdma.h"
+#include "netcfg/base/list.h"
 
 /* A cookie identifies a call to the server. Calls that use a slot have cookies up to this value;
  * the other cookies are for calls without a slot. */
@@ -86,7 +87,11 @@ struct client_slot {
 	uint32_t n_changes; /* value of nodes[0]->n_changes when the request was sent */
 	uint32_t n_written; /* value of client_cache_written_count() for nodes[0] when the request
 			       was sent */
-	uint64_t n_shown;   /* value of client_prefetches.n_shown when the request was taken */
+	uint64_t n_dropped; /* value of client_files.n_dropped when the request was sent */
+	/* After ENFILE, the request is sent again when client_files.n_dropped has this value. 0:
+	 * the server has not answered ENFILE. */
+	uint64_t retry_at;
+	uint64_t n_shown; /* value of client_prefetches.n_shown when the request was taken */
 	uint64_t arrived_ns;
 	uint64_t killed_ns; /* when the process was first found to be dying; 0: never */
 	bool interrupted;   /* the process got a signal */
@@ -296,11 +301,15 @@ struct client_prefetches {
 };
 
 #define CLIENT_KEPT_FILES_MAX 512U
+#define CLIENT_KEPT_CHAINS 512U
 #define CLIENT_OPENED_FILES 1024U
+#define CLIENT_KEPT_NAMES 2048U
 
 /* A file that the kernel has closed, and that is still open at the server. */
 struct client_kept_file {
-	uint64_t nodeid;   /* number of the file's node; 0: the entry is unused */
+	struct list by_age;  /* in client_kept_files.by_age or .unused */
+	struct list by_node; /* in the chain of the file's node */
+	uint64_t nodeid;
 	uint64_t until_ns; /* when to close the file at the server */
 	uint32_t file;	   /* index of the file */
 	/* Of the node, when the server opened the file: number of changes by this client, and the
@@ -316,12 +325,20 @@ struct client_opened_file {
 	uint32_t n_changes;
 };
 
+/* The node that a name had when the client looked it up. */
+struct client_kept_name {
+	uint64_t hash; /* of the directory and the name; 0: the entry is unused */
+	uint64_t nodeid;
+};
+
 struct client_kept_files {
-	/* A queue, the oldest first: the entries from `begin` to `end`, modulo its size. */
 	struct client_kept_file items[CLIENT_KEPT_FILES_MAX];
-	uint32_t begin, end;
+	struct list by_age; /* the kept files, the oldest first */
+	struct list unused;
+	struct list by_node[CLIENT_KEPT_CHAINS]; /* the newest first */
 	uint64_t stopped_until_ns; /* the server has no room: keep no files until then */
 	struct client_opened_file opened[CLIENT_OPENED_FILES]; /* by index of the file */
+	struct client_kept_name names[CLIENT_KEPT_NAMES];      /* by hash */
 };
 
 struct client_bye_msg {
@@ -687,10 +704,19 @@ void client_kept_files_opened(struct fuse_client *f, const struct client_slot *s
 /* Call when the kernel has closed the file. Returns false if the file is not kept; the caller must
  * then close it. */
 bool client_kept_files_add(struct fuse_client *f, struct client_file *file, uint64_t now_ns);
-/* Queues all kept files to be closed at the server. */
-void client_kept_files_close(struct fuse_client *f);
-/* Call when the server cannot open more files: keeps none for a while. */
+/* Call when the answer to the LOOKUP in slot s shows that a leased file has that name. */
+void client_kept_files_named(struct fuse_client *f, const struct client_slot *s,
+			     const struct client_node *node);
+/* Call before a request is sent that removes or moves a name: queues the kept files of the removed
+ * file, if its name is known, to be closed at the server. */
+void client_kept_files_removal(struct fuse_client *f, const struct client_slot *s);
+/* Call when the server cannot open more files: queues all kept files to be closed at the server,
+ * and keeps none for a while. */
 void client_kept_files_stop(struct fuse_client *f, uint64_t now_ns);
+/* Call when the server has refused the request in slot s with ENFILE, so that it has executed
+ * nothing. Returns true if the request waits to be sent once more, because the server may have room
+ * after it has closed files that the programs have closed already. */
+bool client_kept_files_retry(struct fuse_client *f, struct client_slot *s, uint64_t now_ns);
 
 /* client_deferred_ctime.c: SETATTRs that change nothing but the ctime. */
 

@@ -2,6 +2,8 @@
 /* The table of open files. A file refers to its node; a node does not know its files. */
 #include "dataplane/fuse/client/tables/client_files.h"
 
+#include <stdlib.h>
+
 static void free_push(struct client_files *t, uint32_t i)
 {
 	client_file_at(t, i)->next = t->free;
@@ -42,8 +44,65 @@ static void node_count(struct client_node *node, const struct client_file *file,
 		count(&node->n_direct, by);
 }
 
-void client_files_init(struct client_files *t, struct client_state *s, struct client_nodes *nodes)
+/* ------------------------------------------------------------------ files of a predecessor */
+
+static bool is_open(const struct client_file *file)
 {
+	return (file->flags & (CLIENT_FILE_USED | CLIENT_FILE_CLOSING)) == CLIENT_FILE_USED;
+}
+
+/* Returns the entry of the hash table at which a search begins. */
+static uint32_t adopted_begin(const struct client_files *t, uint32_t opened_by)
+{
+	return (uint32_t)(opened_by * 0x9e3779b97f4a7c15ULL >> 32) & t->adopted_mask;
+}
+
+static void adopted_add(struct client_files *t, uint32_t i)
+{
+	uint32_t at = adopted_begin(t, client_file_at(t, i)->opened_by);
+
+	while (t->adopted[at] != 0)
+		at = (at + 1) & t->adopted_mask;
+	t->adopted[at] = i + 1;
+}
+
+/* Makes the hash table of the files that a predecessor opened without the server. n: their number.
+ * At least half of the table stays empty, so that searches are short and end. */
+static int adopted_init(struct client_files *t, uint32_t n)
+{
+	uint32_t size = 1;
+
+	if (n == 0)
+		return 0;
+	while (size < 2 * n)
+		size *= 2;
+	t->adopted = calloc(size, sizeof(t->adopted[0]));
+	if (!t->adopted)
+		return -ENOMEM;
+	t->adopted_mask = size - 1;
+	for (uint32_t i = 0; i < t->state->head->n_files; i++)
+		if (is_open(client_file_at(t, i)) && client_file_at(t, i)->opened_by != 0)
+			adopted_add(t, i);
+	return 0;
+}
+
+struct client_file *client_file_opened_by(const struct client_files *t, uint64_t nodeid,
+					  uint32_t opened_by)
+{
+	for (uint32_t at = adopted_begin(t, opened_by); t->adopted && t->adopted[at] != 0;
+	     at = (at + 1) & t->adopted_mask) {
+		struct client_file *file = client_file_at(t, t->adopted[at] - 1);
+
+		if (is_open(file) && file->nodeid == nodeid && file->opened_by == opened_by)
+			return file;
+	}
+	return NULL;
+}
+
+int client_files_init(struct client_files *t, struct client_state *s, struct client_nodes *nodes)
+{
+	uint32_t n_adopted = 0;
+
 	*t = (struct client_files){.state = s,
 				   .nodes = nodes,
 				   .free = CLIENT_FILE_NONE,
@@ -60,12 +119,24 @@ void client_files_init(struct client_files *t, struct client_state *s, struct cl
 		}
 		client_node_pin(node);
 		open_count(t, file, 1);
-		if (file->flags & CLIENT_FILE_CLOSING)
+		if (file->flags & CLIENT_FILE_CLOSING) {
+			t->n_shut++;
 			closing_push(t, i);
-		else
+		} else {
 			node_count(node, file, 1);
+			n_adopted += file->opened_by != 0;
+		}
 	}
+	return adopted_init(t, n_adopted);
 }
+
+void client_files_done(struct client_files *t)
+{
+	free(t->adopted);
+	t->adopted = NULL;
+}
+
+/* ------------------------------------------------------------------ records */
 
 struct client_file *client_file_at(const struct client_files *t, uint32_t i)
 {
@@ -141,19 +212,6 @@ struct client_file *client_file_of_server_fh(const struct client_files *t, uint6
 	return NULL;
 }
 
-struct client_file *client_file_opened_by(const struct client_files *t, uint64_t nodeid,
-					  uint32_t listed)
-{
-	for (uint32_t i = 0; i < t->state->head->n_files; i++) {
-		struct client_file *file = client_file_at(t, i);
-
-		if (file->flags & CLIENT_FILE_USED && !(file->flags & CLIENT_FILE_CLOSING) &&
-		    file->nodeid == nodeid && file->opened_by == listed)
-			return file;
-	}
-	return NULL;
-}
-
 struct client_file *client_file_get(const struct client_files *t, uint64_t fh)
 {
 	uint32_t i = (uint32_t)fh;
@@ -198,6 +256,7 @@ void client_file_keep(struct client_files *t, struct client_file *file)
 
 	if (node && !(file->flags & CLIENT_FILE_CLOSING))
 		node_count(node, file, -1);
+	t->n_shut += !(file->flags & CLIENT_FILE_CLOSING);
 	open_count(t, file, -1U);
 	client_publish(&file->flags, file->flags | CLIENT_FILE_CLOSING);
 }
@@ -220,6 +279,7 @@ void client_file_reuse(struct client_files *t, struct client_file *file, uint32_
 		file->lost = client_node_lost_sample(node);
 		node_count(node, file, 1);
 	}
+	t->n_shut--;
 	client_publish(&file->flags, file->flags & ~(uint32_t)CLIENT_FILE_CLOSING);
 	open_count(t, file, 1);
 }
@@ -242,6 +302,9 @@ void client_file_drop(struct client_files *t, struct client_file *file)
 	struct client_node *node = client_node_get(t->nodes, file->nodeid);
 
 	open_count(t, file, -1U);
+	if (file->flags & CLIENT_FILE_CLOSING)
+		t->n_shut--;
+	t->n_dropped++;
 	client_publish(&file->flags, 0);
 	free_push(t, client_file_index(t, file));
 	if (node)

@@ -18,10 +18,18 @@ struct client_files {
 	uint32_t closing_first, closing_last;
 	uint32_t n_closing; /* number of files in the queue */
 	uint32_t n_open;    /* number of files that the kernel has open, without directories */
+	uint32_t n_shut;    /* number of files that the kernel has closed, and whose record is still
+			       in use, because they may be open at the server */
+	uint64_t n_dropped; /* number of records that were freed since the start */
+	/* The predecessor's open files whose opened_by is set: a hash table by opened_by with the
+	 * indexes of the files plus one. NULL: there are none. */
+	uint32_t *adopted;
+	uint32_t adopted_mask; /* size of the table minus one */
 };
 
-/* Adopts the records in the state. Each record pins its node. */
-void client_files_init(struct client_files *t, struct client_state *s, struct client_nodes *nodes);
+/* Adopts the records in the state. Each record pins its node. Returns 0 or -ENOMEM. */
+int client_files_init(struct client_files *t, struct client_state *s, struct client_nodes *nodes);
+void client_files_done(struct client_files *t);
 
 /* Creates the record of an open file of that node. Takes these members from `as`: server_fh,
  * incarnation, open_flags, uid, gid, opened_by, and CLIENT_FILE_DIR, _CACHED and _DIRECT of its
@@ -33,10 +41,11 @@ struct client_file *client_file_new(struct client_files *t, struct client_node *
  * requests. */
 struct client_file *client_file_of_server_fh(const struct client_files *t, uint64_t server_fh,
 					     uint64_t incarnation);
-/* Like client_file_of_server_fh(), for a directory that was opened locally. listed: value of
- * client_file.opened_by, which identifies the request that opened it. */
+/* Finds the file that a predecessor opened, without the server, for a request that the kernel has
+ * resent. The kernel resends only requests of a predecessor. opened_by: value of
+ * client_file.opened_by, which identifies the request. */
 struct client_file *client_file_opened_by(const struct client_files *t, uint64_t nodeid,
-					  uint32_t listed);
+					  uint32_t opened_by);
 /* Finds a file by the kernel's handle. Returns NULL if the handle was never valid, or is not valid
  * any more. */
 struct client_file *client_file_get(const struct client_files *t, uint64_t fh);
