@@ -173,9 +173,10 @@ static void test_resent_opens_do_not_search_all_files(void **state)
 	g->f->state.head->n_files = CLIENT_FILES_MAX;
 	worker_restarts(g);
 	began = clock();
-	for (uint32_t i = 0; i < 2000; i++)
+	for (uint32_t i = 0; i < 2000; i++) {
 		assert_null(client_file_opened_by(&g->f->files, a, 1001 + 2 * i));
-	assert_true(clock() - began < CLOCKS_PER_SEC);
+		assert_true(clock() - began < CLOCKS_PER_SEC);
+	}
 	assert_non_null(client_file_opened_by(&g->f->files, a, 101));
 	assert_non_null(client_file_opened_by(&g->f->files, a, 103));
 	assert_null(client_file_opened_by(&g->f->files, a + 1, 101));

@@ -490,11 +490,19 @@ static void test_an_open_gets_the_room_of_kept_files(void **state)
 static void test_a_request_is_sent_twice_at_most(void **state)
 {
 	struct rig *g = *state;
-	uint64_t node = closed_once(g);
+	uint64_t node = closed_once(g), fh = open_file(g, node, 60), unique;
 
-	expect_retry(g, FUSE_OPENDIR,
-		     opens_without_room(g, FUSE_OPENDIR, FUSE_ROOT_ID, &reads, sizeof(reads)),
-		     -ENFILE);
+	unique = opens_without_room(g, FUSE_OPENDIR, FUSE_ROOT_ID, &reads, sizeof(reads));
+	respond(g, 0, 0, NULL, 0);
+	fuse_client_tick(g->f, g->now_ns);
+	kernel_release(g, node, fh); /* it would free room again */
+	assert_int_equal(call_header(0).opcode, FUSE_OPENDIR);
+	respond(g, 0, -ENFILE, NULL, 0);
+	expect_reply(g, unique, -ENFILE);
+	fuse_client_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 1);
+	assert_int_equal(release_fh(0), 60);
+	respond(g, 0, 0, NULL, 0);
 	/* Without files that the client could close, it is sent once. */
 	kernel_send_to(g, FUSE_OPEN, g->unique += 2, node, &reads, sizeof(reads));
 	fuse_client_pull(g->f, true, g->now_ns);
