@@ -6,6 +6,7 @@
 #ifndef PLENUM_DATAPLANE_FUSE_CLIENT_INTERNAL_H
 #define PLENUM_DATAPLANE_FUSE_CLIENT_INTERNAL_H
 
+#include "dataplane/fuse/client/client_kept_files.h"
 #include "dataplane/fuse/client/client_locks.h"
 #include "dataplane/fuse/client/client_stage.h"
 #include "dataplane/fuse/client/fuse_client.h"
@@ -15,7 +16,6 @@
 #include "dataplane/fuse/client/tables/client_tail.h"
 #include "dataplane/fuse/proto/fuse_hello.h"
 #include "dataplane/port/rdma/port_rdma.h"
-#include "netcfg/base/list.h"
 
 /* A cookie identifies a call to the server. Calls that use a slot have cookies up to this value;
  * the other cookies are for calls without a slot. */
@@ -298,47 +298,6 @@ struct client_prefetches {
 				  until_ns */
 	struct client_local_dir local_dirs[CLIENT_LOCAL_DIRS_MAX];
 	unsigned n_local_dirs;
-};
-
-#define CLIENT_KEPT_FILES_MAX 512U
-#define CLIENT_KEPT_CHAINS 512U
-#define CLIENT_OPENED_FILES 1024U
-#define CLIENT_KEPT_NAMES 2048U
-
-/* A file that the kernel has closed, and that is still open at the server. */
-struct client_kept_file {
-	struct list by_age;  /* in client_kept_files.by_age or .unused */
-	struct list by_node; /* in the chain of the file's node */
-	uint64_t nodeid;
-	uint64_t until_ns; /* when to close the file at the server */
-	uint32_t file;	   /* index of the file */
-	/* Of the node, when the server opened the file: number of changes by this client, and the
-	 * ctime. */
-	uint32_t n_changes;
-	uint64_t ctime_ns;
-};
-
-/* What the server reported when it opened a file for reading. */
-struct client_opened_file {
-	uint64_t fh; /* the kernel's handle; 0: the entry is unused */
-	uint64_t ctime_ns;
-	uint32_t n_changes;
-};
-
-/* The node that a name had when the client looked it up. */
-struct client_kept_name {
-	uint64_t hash; /* of the directory and the name; 0: the entry is unused */
-	uint64_t nodeid;
-};
-
-struct client_kept_files {
-	struct client_kept_file items[CLIENT_KEPT_FILES_MAX];
-	struct list by_age; /* the kept files, the oldest first */
-	struct list unused;
-	struct list by_node[CLIENT_KEPT_CHAINS]; /* the newest first */
-	uint64_t stopped_until_ns; /* the server has no room: keep no files until then */
-	struct client_opened_file opened[CLIENT_OPENED_FILES]; /* by index of the file */
-	struct client_kept_name names[CLIENT_KEPT_NAMES];      /* by hash */
 };
 
 struct client_bye_msg {
@@ -695,28 +654,6 @@ void client_local_open_reply(struct fuse_client *f, const struct fuse_in_header 
  * replies with the same file. Returns false if the predecessor has not answered it. */
 bool client_local_open_repeat(struct fuse_client *f, const struct fuse_in_header *in,
 			      uint32_t open_flags);
-
-/* client_kept_files.c: closed files that stay open at the server for a second. */
-
-/* Call when the server has opened the file for the request in slot s. */
-void client_kept_files_opened(struct fuse_client *f, const struct client_slot *s,
-			      const struct client_file *file);
-/* Call when the kernel has closed the file. Returns false if the file is not kept; the caller must
- * then close it. */
-bool client_kept_files_add(struct fuse_client *f, struct client_file *file, uint64_t now_ns);
-/* Call when the answer to the LOOKUP in slot s shows that a leased file has that name. */
-void client_kept_files_named(struct fuse_client *f, const struct client_slot *s,
-			     const struct client_node *node);
-/* Call before a request is sent that removes or moves a name: queues the kept files of the removed
- * file, if its name is known, to be closed at the server. */
-void client_kept_files_removal(struct fuse_client *f, const struct client_slot *s);
-/* Call when the server cannot open more files: queues all kept files to be closed at the server,
- * and keeps none for a while. */
-void client_kept_files_stop(struct fuse_client *f, uint64_t now_ns);
-/* Call when the server has refused the request in slot s with ENFILE, so that it has executed
- * nothing. Returns true if the request waits to be sent once more, because the server may have room
- * after it has closed files that the programs have closed already. */
-bool client_kept_files_retry(struct fuse_client *f, struct client_slot *s, uint64_t now_ns);
 
 /* client_deferred_ctime.c: SETATTRs that change nothing but the ctime. */
 
