@@ -392,7 +392,7 @@ static bool peer_rtt_is_known(const void *row)
 static const struct metric path_metrics[] = {
 	PATH("up", "Whether the path is healthy.", COUNT, up, NULL),
 	PATH("segmentation_lost",
-	     "Whether packets cut by segmentation offload are lost, so that the offload is off.",
+	     "Whether segmentation offload is off on the path because its packets were lost.",
 	     COUNT, segmentation_lost, NULL),
 	PATH("sources", "UDP source ports in use.", COUNT, sources, NULL),
 	PATH("sources_lost", "UDP source ports whose packets do not reach the peer.", COUNT,

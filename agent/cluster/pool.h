@@ -89,8 +89,8 @@ struct pool_choice {
 void pool_choose(const struct cluster_pool *p, struct pool_owned *owned, size_t n_owned,
 		 const char *host, const char *id, const struct ip_addr *known, size_t n_known,
 		 size_t need, struct pool_choice *ret);
-/* Removes from a choice the new addresses that the host did not have before, and counts them as
- * missing. */
+/* Removes from a choice the addresses that the host does not own now and did not have earlier, and
+ * counts them as missing. */
 void pool_choose_known_only(struct pool_choice *c);
 
 /* ---- pool_take.c ---- */

@@ -14,8 +14,8 @@ static bool is_leg(const struct agent *a, const char *name)
 	return false;
 }
 
-/* Returns whether the name is a peer: a peer of the configuration, the peer of a worker's path, or
- * any IP address. */
+/* Returns whether a fault may name this peer. It may name a peer in the configuration, the peer of
+ * a worker's path, or any IP address. */
 static bool is_peer(const struct agent *a, const char *name)
 {
 	const struct spec *s = a->running.spec;

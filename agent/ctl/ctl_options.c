@@ -238,9 +238,10 @@ int ctl_take_process(const char *text, unsigned long *ret)
 	*ret = strtoul(text, &end, 10);
 	if (*text >= '0' && *text <= '9' && !*end && !errno && *ret >= 1 && *ret <= UINT32_MAX)
 		return CTL_OK;
-	ctl_complain("'%.40s' is not the ID of a worker; write an ID of 'plenum processes', such "
-		     "as 1 for HOST/1, or agent",
-		     text);
+	ctl_complain(
+		"'%.40s' is not the number of a worker; write a number from 'plenum processes', "
+		"such as 1 for HOST/1, or the word agent",
+		text);
 	return CTL_USAGE;
 }
 

@@ -22,8 +22,8 @@ void reconcile_save_worker_ids(struct agent *a);
 #define RECONCILE_REFUSED_MAX 400 /* size of the reason why a configuration is not retried */
 
 /* Adds an event that a configuration was rolled back. If the configuration differs from the last
- * good one, and comes from the files or was staged, it also becomes a problem. If it comes from the
- * files, it is not applied again without a request. */
+ * good one, and comes from the files or was staged, the function also reports a problem. The agent
+ * then does not apply a configuration from the files again until an operator requests it. */
 void reconcile_note_refused(struct agent *a, enum reconcile_source source, uint64_t entry,
 			    const char *why, const struct spec *spec);
 /* Returns whether the last rollback undid this configuration; if so, why has the reason. */

@@ -7,8 +7,9 @@
 #include <sys/random.h>
 
 #define NO_TRANSPORT_NS (2 * NSEC_PER_SEC)
-#define RETRY_NS NSEC_PER_SEC		  /* interval of checks for a missing resource */
-#define WAIT_LIMIT_NS (30 * NSEC_PER_SEC) /* how long clients of a mount wait by default */
+#define RETRY_NS NSEC_PER_SEC /* interval of checks for a missing resource */
+#define WAIT_LIMIT_NS \
+	(30 * NSEC_PER_SEC) /* limit for the downtime of a worker without soft mounts */
 
 /* ---- actions ---- */
 
@@ -126,8 +127,8 @@ static uint64_t wait_limit_ns(const struct sup_worker *w)
 	return ns == UINT64_MAX ? WAIT_LIMIT_NS : ns;
 }
 
-/* Restarts the worker after a delay, which is short compared with the time that programs wait. If
- * the worker will be down for longer than programs wait, an event reports it once. */
+/* Restarts the worker after a delay of at most a quarter of its downtime limit. If the worker will
+ * be down for longer than the limit, an event reports this once. */
 static void do_backoff(struct sup_worker *w)
 {
 	uint64_t now = clock_now_ns(), limit = wait_limit_ns(w), delay;
@@ -150,11 +151,12 @@ static void do_backoff(struct sup_worker *w)
 			   (double)delay / NSEC_PER_SEC, w->n_deaths);
 	if (!w->is_late && now + delay - w->down_since_ns > limit) {
 		w->is_late = true;
-		sup_report(w, LOG_LEVEL_ERR,
-			   "will be down for %.0f s until its restart, and mounts wait for %.0f s: "
-			   "programs may see errors",
-			   (double)(now + delay - w->down_since_ns) / NSEC_PER_SEC,
-			   (double)limit / NSEC_PER_SEC);
+		sup_report(
+			w, LOG_LEVEL_ERR,
+			"will be down for %.0f s until its restart, longer than %.0f s: programs "
+			"on soft mounts may get errors, programs on hard mounts wait",
+			(double)(now + delay - w->down_since_ns) / NSEC_PER_SEC,
+			(double)limit / NSEC_PER_SEC);
 	}
 	loop_timer_arm(w->timer, delay);
 }

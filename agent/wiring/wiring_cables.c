@@ -8,17 +8,17 @@
  */
 #include "agent/wiring/wiring_internal.h"
 
-#define ANSWERS 3 /* number of unanswered questions that count as silence */
-#define ROUNDS 9  /* number of questions after which the pause between two questions grows */
+#define SILENT_AFTER 3 /* a peer is silent after this many unanswered questions in a row */
+#define SLOW_AFTER 9   /* after this many questions, the pause between two questions grows */
 
 static bool is_answered(const struct wiring_ask *q)
 {
-	return q->answered && q->unanswered < ANSWERS;
+	return q->answered && q->unanswered < SILENT_AFTER;
 }
 
 static bool is_silent(const struct wiring_ask *q)
 {
-	return q->sent >= ANSWERS && !is_answered(q);
+	return q->sent >= SILENT_AFTER && !is_answered(q);
 }
 
 bool wiring_legs_are_apart(const struct wiring_leg *a, const struct wiring_leg *b)
@@ -151,7 +151,7 @@ static uint64_t gap(const struct wiring *w, const struct wiring_ask *q)
 		return WIRING_BURST_NS;
 	if (q->question == WIRING_ASK_SELF)
 		return wiring_jittered(w, q->answered ? WIRING_CONFLICT_NS : WIRING_LOOK_NS);
-	return wiring_jittered(w, q->sent < ROUNDS ? WIRING_ASK_NS : WIRING_ASK_SLOW_NS);
+	return wiring_jittered(w, q->sent < SLOW_AFTER ? WIRING_ASK_NS : WIRING_ASK_SLOW_NS);
 }
 
 static void ask(struct wiring *w, struct wiring_ask *q, uint64_t now)
@@ -160,7 +160,7 @@ static void ask(struct wiring *w, struct wiring_ask *q, uint64_t now)
 					.ip = &q->ip,
 					.from = q->from.family ? &q->from : NULL};
 
-	if (q->answered && q->unanswered >= ANSWERS)
+	if (q->answered && q->unanswered >= SILENT_AFTER)
 		q->answered = false;
 	if (q->unanswered)
 		q->heard = 0;

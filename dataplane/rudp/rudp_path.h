@@ -86,8 +86,8 @@ struct rudp_path {
 	uint64_t answered_since; /* time of the first answer of the current run; 0: there is no run
 				  */
 	unsigned unanswered;	 /* number of probes sent since the last answer */
-	unsigned missed; /* number of unanswered probes after which a packet arrived on another
-			    path */
+	unsigned missed; /* how many probes were unanswered although a packet arrived on another
+			    path after the probe was sent */
 	uint64_t probe_sent_ns; /* when the last probe on this DOWN path was sent */
 	unsigned probes_sent;	/* probes_sent: number of probes in the current run;
 				   probes_answered: number of these probes that were answered */

@@ -4,6 +4,7 @@
 #include "dataplane/worker/worker.h"
 #include "netcfg/base/log.h"
 
+#include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -106,38 +107,68 @@ static bool config_texts_end(const struct launch_config *cfg)
 	return ok;
 }
 
+/* Reports a count that exceeds the arrays of struct launch_config. */
+static int config_counts_check(const struct launch_config *cfg, struct reason *why)
+{
+	const struct {
+		const char *what;
+		uint64_t n;
+		unsigned min, max;
+	} counts[] = {
+		{"count of enabled legs in net", cfg->n_ports, 1, LAUNCH_PORTS_MAX},
+		{"count of workers[].mounts", cfg->n_mounts, 0, LAUNCH_MOUNTS_MAX},
+		{"count of mounts of other workers", cfg->n_shared, 0, LAUNCH_SHARED_MOUNTS_MAX},
+		{"count of workers[].exports", (uint64_t)cfg->n_exports + cfg->n_missing, 0,
+		 LAUNCH_EXPORTS_MAX},
+		{"value of workers[].sessions", cfg->sessions, 0, LAUNCH_SESSIONS_MAX},
+		{"count of keys in cluster.secret-file", cfg->n_secrets, 0, LAUNCH_SECRETS_MAX},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(counts); i++)
+		if (counts[i].n < counts[i].min || counts[i].n > counts[i].max) {
+			reason_set_text(why, "the %s is %" PRIu64 "; this worker accepts %u to %u",
+					counts[i].what, counts[i].n, counts[i].min, counts[i].max);
+			return -EINVAL;
+		}
+	return 0;
+}
+
 int worker_config_check(const struct launch_config *cfg, struct reason *why)
 {
-	const char *what = NULL;
 	int r = config_head_check(cfg, why);
 
+	if (r == 0)
+		r = config_counts_check(cfg, why);
 	if (r < 0)
 		return r;
-	if (cfg->n_ports < 1 || cfg->n_ports > LAUNCH_PORTS_MAX)
-		what = "the configuration has no port or too many";
-	else if (cfg->n_mounts > LAUNCH_MOUNTS_MAX || cfg->n_shared > LAUNCH_SHARED_MOUNTS_MAX ||
-		 cfg->n_exports > LAUNCH_EXPORTS_MAX ||
-		 cfg->n_missing > LAUNCH_EXPORTS_MAX - cfg->n_exports)
-		what = "the configuration has too many mounts or exports";
-	else if (cfg->sessions > LAUNCH_SESSIONS_MAX)
-		what = "the configuration asks for too many sessions";
-	else if (cfg->failover && cfg->transport == LAUNCH_UDP)
-		what = "kernel sockets cannot share an address over several ports";
-	else if ((unsigned)cfg->security >= LAUNCH_SECURITY_MAX ||
-		 cfg->n_secrets > LAUNCH_SECRETS_MAX ||
-		 (cfg->n_secrets == 0) != (cfg->security == LAUNCH_SECURITY_NONE))
-		what = "the number of keys does not fit the security mode";
-	else if ((unsigned)cfg->role >= LAUNCH_ROLE_MAX ||
-		 (unsigned)cfg->transport >= LAUNCH_TRANSPORT_MAX)
-		what = "the configuration names an unknown role or transport";
+	if (cfg->failover && cfg->transport == LAUNCH_UDP)
+		reason_set_text(why, "ha.mode active-backup needs transport dpdk or dpdk-interrupt "
+				     "for a worker with VFs, found udp");
+	else if ((unsigned)cfg->security >= LAUNCH_SECURITY_MAX)
+		reason_set_text(why,
+				"plenumd sent the unknown value %u for cluster.security; "
+				"restart plenumd",
+				(unsigned)cfg->security);
+	else if ((cfg->n_secrets == 0) != (cfg->security == LAUNCH_SECURITY_NONE))
+		reason_set_text(
+			why,
+			cfg->n_secrets == 0
+				? "cluster.security needs a key in cluster.secret-file, found none"
+				: "cluster.security is none, but cluster.secret-file has a key; "
+				  "remove one");
+	else if ((unsigned)cfg->role >= LAUNCH_ROLE_MAX)
+		reason_set_text(why, "plenumd sent the unknown role %u; restart plenumd",
+				(unsigned)cfg->role);
+	else if ((unsigned)cfg->transport >= LAUNCH_TRANSPORT_MAX)
+		reason_set_text(why, "plenumd sent the unknown transport %u; restart plenumd",
+				(unsigned)cfg->transport);
 	else if (!worker_role_get(cfg->role)) /* enum launch_role has this role, but this version
 						 does not implement it */
-		what = "this version does not support role drives; use compute";
+		reason_set_text(why, "this version does not support role drives; use compute");
 	else if (!config_texts_end(cfg) || !clients_are_valid(cfg))
-		what = "the configuration is malformed";
-	if (!what)
+		reason_set_text(why, "plenumd sent a malformed configuration; restart plenumd");
+	else
 		return 0;
-	reason_set_text(why, "%s", what);
 	return -EINVAL;
 }
 

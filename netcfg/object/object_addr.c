@@ -25,7 +25,8 @@ static void addr_undone(const struct plan_step *s, const char *where, char *buf,
 
 	ip_prefix_format(&s->change.addr.ip, ip, sizeof(ip));
 	if (s->verb == PLAN_DEL)
-		snprintf(buf, size, "address %s was added to %s, marked as ours", ip, where);
+		snprintf(buf, size, "address %s was added to %s with Plenum's protocol number", ip,
+			 where);
 	else
 		snprintf(buf, size, "address %s was removed from %s", ip, where);
 }

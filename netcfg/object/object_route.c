@@ -39,7 +39,7 @@ static void route_undone(const struct plan_step *s, const char *where, char *buf
 	char words[ROUTE_WORDS_MAX];
 
 	snprintf(buf, size, "%s was %s", route_words(s, where, words, sizeof(words)),
-		 s->verb == PLAN_DEL ? "added, marked as ours" : "removed");
+		 s->verb == PLAN_DEL ? "added with Plenum's protocol number" : "removed");
 }
 
 /* Returns the route in the form in which the kernel reports it, with the protocol number

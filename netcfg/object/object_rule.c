@@ -36,7 +36,7 @@ static void rule_undone(const struct plan_step *s, const char *where, char *buf,
 
 	(void)where;
 	snprintf(buf, size, "%s was %s", rule_words(&s->change.rule, words, sizeof(words)),
-		 s->verb == PLAN_DEL ? "added, marked as ours" : "removed");
+		 s->verb == PLAN_DEL ? "added with Plenum's protocol number" : "removed");
 }
 
 static int rule_format(const struct plan_step *s, char *buf, size_t size)

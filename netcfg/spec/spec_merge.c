@@ -72,9 +72,9 @@ static void complain_missing(struct spec_reader *r, const struct spec_key *k,
 			k->changes, by->text, by->text);
 	else
 		spec_read_error(r, by,
-				"no entry of %s has core '%.16s' in its file; write a core that it "
-				"has now, or remove this entry of %s",
-				k->changes, by->text, k->name);
+				"no entry of %s has core '%.16s' in its file; write a core that an "
+				"entry of %s has in its file, or remove this entry of %s",
+				k->changes, by->text, k->changes, k->name);
 }
 
 /* Reports that two entries have the core, so that it is unclear which one the item changes. This
@@ -84,8 +84,8 @@ static void complain_ambiguous(struct spec_reader *r, const struct spec_key *k,
 {
 	spec_read_error(r, by,
 			"two entries of %s have core '%.16s' in their files, the second on line %u "
-			"of %s; write its present cores into the entry that has moved, and remove "
-			"this entry of %s",
+			"of %s; write the present cores of each worker into its entry, and "
+			"remove this entry of %s",
 			k->changes, by->text, other->pos.line, other->pos.file, k->name);
 }
 

@@ -617,7 +617,7 @@ static int prio_parse(const char *text, const struct spec_key *k, void *field)
 
 static void map_describe(const struct spec_key *k, char *buf, size_t size)
 {
-	snprintf(buf, size, "a map of keys");
+	snprintf(buf, size, "a map of keys and values");
 }
 
 static void maps_describe(const struct spec_key *k, char *buf, size_t size)

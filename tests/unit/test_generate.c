@@ -148,7 +148,7 @@ static void test_draft_shares_the_only_device(void **state)
 	assert_true(s->nets[0].shared_ip);
 	assert_false(s->nets[0].soft_roce);
 	assert_int_equal(s->n_workers, 1);
-	assert_non_null(strstr(yaml, "data share 192.0.2.7 with management"));
+	assert_non_null(strstr(yaml, "Data and management share the address 192.0.2.7"));
 	assert_non_null(strstr(yaml, "Check that this network may carry data"));
 	spec_free(s);
 	free(yaml);

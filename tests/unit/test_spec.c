@@ -467,8 +467,8 @@ static void test_a_dropin_changes_the_cores_of_an_entry(void **state)
 	assert_null(strstr(yaml, "workers-set"));
 	spec_free(s);
 	assert_error(WORKERS "workers-set: [{core: 3, cores: 9}]\n",
-		     "no entry of workers has core '3' in its file; write a core that it has now, "
-		     "or remove this entry of workers-set");
+		     "no entry of workers has core '3' in its file; write a core that an entry of "
+		     "workers has in its file, or remove this entry of workers-set");
 	assert_error(WORKERS "workers-set: [{core: 4-5, cores: 9}]\n", "has core '4-5'");
 	assert_error(WORKERS "workers-set: [{core: x, cores: 9}]\n", "has core 'x'");
 	assert_error(
@@ -479,7 +479,7 @@ static void test_a_dropin_changes_the_cores_of_an_entry(void **state)
 	assert_error("workers: [{role: compute, cores: 2}, {role: frontend, cores: [2]}]\n"
 		     "workers-set: [{core: 2, cores: 9}]\n",
 		     "two entries of workers have core '2' in their files, the second on line 1 of "
-		     "test.yaml; write its present cores into the entry that has moved");
+		     "test.yaml; write the present cores of each worker into its entry");
 	assert_error(WORKERS "workers-set: [{cores: 9}]\n", "the key 'core' is missing");
 	assert_error(WORKERS "workers-set: [{core: 7, cores: 4}]\n", "use each core once");
 	assert_error(WORKERS "workers-set: [{core: 7, cors: 4}]\n", "did you mean 'cores'?");

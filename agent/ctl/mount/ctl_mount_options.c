@@ -57,7 +57,7 @@ static int parse_soft(const char *text, struct ctl_mount_options *ret, struct re
 		ret->soft_s = (unsigned)(n * units[i].seconds);
 		return 0;
 	}
-	reason_set_text(why, "soft needs a time from 1s to 24h; write soft=30s");
+	reason_set_text(why, "soft needs a time from 1s to 24h, such as soft=30s");
 	return -EINVAL;
 }
 

@@ -548,11 +548,11 @@ static void shown_note(struct fuse_client *f, const struct client_slot *s)
 }
 
 /*
- * Drops the attributes that the client cached after WRITEs of the file. The server may execute
- * requests in another order than the client receives their answers, so after any other request that
- * shows or changes the file, it is unknown which attributes are newest. Removals and renames may
- * change a file that they do not name by node. Returns whether this is the answer to the latest
- * request for the file.
+ * Drops the file's attributes that the client cached from answers to WRITEs. The server may execute
+ * requests in another order than the client receives their answers. So after any request that shows
+ * or changes the file, the client cannot tell which attributes are newest. Removals and renames may
+ * change a file that they do not name by node. Returns true if no other answer has dropped the
+ * file's attributes since the client received this request.
  */
 static bool written_drop(struct fuse_client *f, const struct client_slot *s)
 {

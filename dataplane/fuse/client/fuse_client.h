@@ -92,10 +92,9 @@ bool fuse_client_is_unsupported(const struct fuse_client *f, uint64_t now_ns);
  * to the owner of the mount. */
 void fuse_client_quiesce(struct fuse_client *f);
 /* Reads up to a burst of requests from /dev/fuse. Without `all` it reads only as many as the
- * recently active programs are likely to have sent. Returns the number of requests that it has
- * read: 0 if none is pending or likely, or if all slots are in use; -ENODEV if the mount was
- * unmounted. Only after a call with `all` has returned 0, the descriptor signals further
- * requests. */
+ * recently active programs are likely to have sent. Returns how many requests it has read: 0 if
+ * none is pending or likely, or if all slots are in use; -ENODEV if the mount was unmounted. The
+ * descriptor signals further requests only after a call with `all` has returned 0. */
 int fuse_client_pull(struct fuse_client *f, bool all, uint64_t now_ns);
 /* Call when the descriptor of /dev/fuse reports the unmount. Otherwise a mount worker that takes
  * no more requests would learn of the unmount only from the owner. The next pull handles the

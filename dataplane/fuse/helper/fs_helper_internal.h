@@ -20,7 +20,9 @@
 #define HELPERS_FDS_STATIC 4096U
 /* Maximum number of bytes that one getdents64(2) call may return. */
 #define HELPERS_DIR_BYTES 32768U
-#define HELPERS_FH_MAX 64U     /* length in bytes of the kernel's longest file handle */
+#define HELPERS_FH_MAX                                                                             \
+	64U /* longest kernel file handle in bytes that Plenum can sign; the kernel's limit is 128 \
+	     */
 #define HELPERS_FD_NAME_MAX 12 /* size of a descriptor number as text */
 
 enum helpers_call_state {

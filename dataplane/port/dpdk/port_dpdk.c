@@ -617,8 +617,7 @@ static int port_dpdk_join(struct port *p, const struct launch_config *cfg, unsig
 
 	reason_clear(why);
 	if (cfg->ports[index].shared)
-		return 0; /* nothing to verify, because the kernel probed the address before it used
-			     it */
+		return 0; /* nothing to verify: the host itself already uses this address */
 	by.has_link = d->joining.linked || has_link_now(d);
 	return port_join_step(&d->joining, &by, why);
 }

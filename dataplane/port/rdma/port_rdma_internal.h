@@ -96,8 +96,8 @@ struct port_rdma_peer {
 /* port_rdma_bell.c: tells the kernel that a soft-RoCE queue pair has work. Returns 0 or a negative
  * errno. */
 int rdma_doorbell_ring(const struct ibv_qp *qp);
-/* Parses the GID of an IPoIB interface's InfiniBand port. It is at the end of the interface's
- * hardware address in sysfs, which is `address`. */
+/* Parses the GID of the InfiniBand port below an IPoIB interface. `address` is the interface's
+ * hardware address as sysfs shows it; its last 16 bytes are the GID. */
 bool rdma_ipoib_parse(const char *address, uint8_t ret_gid[16]);
 /* Looks up the leg's GID in its device's table. Returns 0 or -ENOENT. */
 int rdma_gid_get(const struct port_rdma *r, unsigned port, struct ibv_gid_entry *ret);

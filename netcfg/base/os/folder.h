@@ -59,7 +59,7 @@ int folder_remove(const char *path);
 /* Reads the UUID of the file system that fd is on. Returns false if the file system has no UUID or
  * does not report it. */
 bool folder_uuid(int fd, uint8_t ret[16]);
-/* Writes "device 8:1, inode 2", for messages, and returns buf. */
+/* Formats a device and inode number for messages, such as "device 8:1, inode 2". Returns buf. */
 #define FOLDER_TEXT_MAX 64
 const char *folder_text(uint64_t dev, uint64_t ino, char buf[static FOLDER_TEXT_MAX]);
 

@@ -34,7 +34,7 @@ struct packet_key {
 struct packet_record {
 	uint64_t time_ns; /* clock_now_ns() */
 	uint32_t wire_bytes;
-	uint16_t kept_bytes; /* number of the packet's first bytes that are in the ring */
+	uint16_t kept_bytes; /* how many bytes from the start of the packet are in the ring */
 	uint8_t port, direction;
 };
 

@@ -421,9 +421,10 @@ static void put_shared_leg(const struct generator *g)
 
 	ip_addr_format(&c->addr->ip.addr, addr, sizeof(addr));
 	fprintf(g->out,
-		"  # The host's only device: data share %s with management, and nothing is\n"
-		"  # changed on it. Check that this network may carry data, how fast it is beyond\n"
-		"  # the first switch, and that firewalls pass UDP.\n"
+		"  # The host's only device. Data and management share the address %s, and Plenum\n"
+		"  # changes no addresses on the device. Check that this network may carry data, "
+		"how\n"
+		"  # fast it is beyond the first switch, and that firewalls pass UDP.\n"
 		"  - {name: leg-a, device: \"%s\", shared-ip: true, label: auto}\n",
 		addr, c->device);
 }

@@ -288,8 +288,8 @@ static bool all_legs_available(const struct plan_builder *b, struct reason *why)
 			there = b->legs[j].net == net;
 		if (there)
 			continue;
-		reason_set(why, "leg-missing", "leg %.32s is absent and may have no VFs",
-			   net->name);
+		reason_set(why, "leg-missing",
+			   "leg %.32s is absent, so it is unknown whether it has VFs", net->name);
 		return false;
 	}
 	return b->n_legs > 0;

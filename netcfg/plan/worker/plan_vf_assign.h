@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Assigns the VFs of a leg to workers. A worker keeps its VF number when other workers are added or
- * removed. A VF whose use an operator has to accept is only assigned in an apply by an operator.
- * The functions are pure. Only plan_vf.c uses it.
+ * removed. Some VFs may be used only after an operator has accepted their device; only an apply by
+ * an operator assigns such a VF. The functions are pure. Only plan_vf.c uses it.
  */
 #ifndef PLENUM_NETCFG_PLAN_VF_ASSIGN_H
 #define PLENUM_NETCFG_PLAN_VF_ASSIGN_H

@@ -165,16 +165,16 @@ bool client_cache_absent(struct client_cache *k, const struct client_node *n, co
 /* Records that a request sent at sent_ns created this file, with a lease. */
 void client_cache_mark_created(struct client_cache *k, const struct client_node *n,
 			       const struct fuse_attr *attr, uint64_t sent_ns);
-/* Updates the attributes of a file of client_cache_mark_created() after a change, if the file is
- * still cached. Call client_node_changed() first. */
+/* Updates the attributes of a created file (see client_cache_mark_created()) after a change, if the
+ * file is still cached. Call client_node_changed() first. */
 void client_cache_created_changed(struct client_cache *k, const struct client_node *n,
 				  const struct fuse_attr *attr);
-/* Marks the attributes of a file of client_cache_mark_created() as out of date, even if the node's
- * n_changes is unchanged. The next client_cache_created_changed() makes them current again. */
+/* Marks the attributes of a created file as out of date, even if the node's n_changes is unchanged.
+ * The next client_cache_created_changed() makes them current again. */
 void client_cache_created_stale(struct client_cache *k, const struct client_node *n);
 void client_cache_created_drop(struct client_cache *k, const struct client_node *n);
-/* Returns the current attributes of a file of client_cache_mark_created(). Returns NULL if they are
- * unknown, or if a change by this client is in flight. */
+/* Returns the current attributes of a created file, or NULL if the attributes are unknown or a
+ * change by this client is in flight. */
 const struct fuse_attr *client_cache_created(struct client_cache *k, const struct client_node *n,
 					     uint64_t now_ns);
 

@@ -91,8 +91,8 @@ enum mount_worker_file_state {
 				      too, and free the entry */
 };
 
-/* An entry of the table of files: a file whose requests the owner dispatches, with everything that
- * the mount worker needs to open the file too. */
+/* An entry of the table of files. The owner of the mount dispatches requests for this file to mount
+ * workers. The entry contains all data that the mount worker needs to open the file too. */
 struct mount_worker_file {
 	_Alignas(64) uint32_t state; /* published last */
 	uint32_t client_file; /* index of the mount worker's own struct client_file plus one; 0:

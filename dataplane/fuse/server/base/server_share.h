@@ -35,8 +35,8 @@ struct server_lease {
 	uint64_t until_ns; /* when the last lease on the object expires */
 	uint64_t changed_ns;
 	uint64_t changed; /* value of share_slot.n_changes at the end of the object's last change */
-	uint64_t holder;  /* number of the mount with the lease; LEASE_SEVERAL: several mounts */
-	uint64_t changer; /* number of the mount that last changed the file or asked to change it;
+	uint64_t holder;  /* ID of the mount that has the lease; LEASE_SEVERAL: several mounts */
+	uint64_t changer; /* ID of the mount that last changed the file or asked to change it;
 			     LEASE_SEVERAL: several mounts */
 	uint32_t busy;	  /* number of changes in progress; valid only if `incarnation` equals
 			     share_slot.incarnation */

@@ -149,9 +149,10 @@ int lock_break(struct lock_table *t, uint64_t id);
 struct lock_breaking {
 	uint64_t id, dev, ino;
 };
-/* Writes the locks of the mount that are being broken to ret. Returns their number, or -ESTALE.
- * Until lock_break_end(), no owner can lock the range, but the lock's owner can free all its
- * locks. */
+/* Writes the locks of the mount that are being broken to ret. Returns how many there are, or
+ * -ESTALE. Until lock_break_end(), a lock that is being broken excludes conflicting locks and new
+ * locks of its own owner. The owner can remove the lock only by freeing all its locks on the
+ * file. */
 int lock_breaks(struct lock_table *t, const struct lock_mount_ref *m,
 		struct lock_breaking ret[LOCK_BREAKS_MAX]);
 /* Removes the mount's requests that wait for locks on the file. Call it after the mount's open
