@@ -228,17 +228,17 @@ struct reconcile_run {
 	 * rolled back if necessary, like an operator's apply. */
 	bool is_guarded;
 	bool needs_confirmation; /* an operator has to confirm the apply */
-	unsigned n_tries;	 /* number of retries after a recovery or an address conflict */
+	unsigned n_tries;	 /* count of retries after a recovery or an address conflict */
 	bool awaits_pools;	 /* the run waits for the cluster's answer about pools */
 	/* Addresses for this configuration were requested from the cluster. */
 	bool asked_pools;
 	uint64_t began_ns, n_writes;
 	uint64_t mention_ns; /* a run that takes longer is reported as slow */
 	bool is_late;	/* a step took longer than its driver usually needs, and was reported */
-	size_t n_steps; /* number of steps done */
+	size_t n_steps; /* count of steps done */
 	/* The state of the host after the failed apply is not known step by step. */
 	bool unclear;
-	size_t failed_step; /* number of the step that the kernel refused, from 1; 0: none */
+	size_t failed_step; /* index from 1 of the step that the kernel refused; 0: none */
 	uint64_t entry;	    /* number in the history; 0: not recorded yet */
 	int error;	    /* result of the run */
 };

@@ -103,8 +103,8 @@ struct status_export {
 	uint32_t workers[STATUS_EXPORT_WORKERS_MAX];
 	unsigned n_workers;
 	struct latency_window windows[LAUNCH_REQUEST_CLASS_MAX];
-	/* The members below are set by status_collect_hosts(). n_serving: number of workers that
-	 * serve the export; n_unknown: number of workers that do not report whether they do. */
+	/* The members below are set by status_collect_hosts(). n_serving: count of workers that
+	 * serve the export; n_unknown: count of workers that do not report whether they do. */
 	unsigned n_serving, n_unknown; /* see above */
 	char reason[HEALTH_TEXT_MAX];  /* why the first worker that does not serve the export cannot
 					  serve it; "": there is no reason */
@@ -143,7 +143,7 @@ struct status {
 	char host[PLENUM_NAME_MAX];
 	char security[16];  /* packet protection between hosts; "": no configuration runs */
 	const char *state;  /* static text */
-	uint64_t n_applies; /* number of applies since the agent's start that changed the host */
+	uint64_t n_applies; /* count of applies since the agent's start that changed the host */
 	/* History entry of the configuration in force, borrowed; NULL: none. */
 	const struct history_entry *applied;
 	struct status_leg *legs;
@@ -162,7 +162,7 @@ struct status {
 	size_t n_latencies;
 	struct status_client *clients; /* sorted by host; set by status_collect_hosts() */
 	size_t n_clients;
-	uint64_t clients_omitted; /* number of clients for which the workers' pages have no room */
+	uint64_t clients_omitted; /* count of clients for which the workers' pages have no room */
 	unsigned workers_up, workers_total;
 	/* Progress of the running or pending apply; "": no apply. */
 	char apply[EVENTS_TEXT_MAX + 80];

@@ -123,7 +123,7 @@ struct api {
 	struct api_streams *streams; /* NULL: no stream is open */
 	struct api_snapshots *snapshots;
 	struct tls_server *tls; /* NULL: clients connect by Unix sockets */
-	uint64_t generation;	/* number of events and changes that the monitor has reported */
+	uint64_t generation;	/* count of events and changes that the monitor has reported */
 	struct loop_source *timer, *again; /* `again` fires at once */
 	uint64_t timer_ns;		   /* time for which `timer` is armed; UINT64_MAX: it is not
 					      armed */

@@ -25,7 +25,7 @@ struct api_tail { /* all bytes are 0 as long as no events are known */
 
 struct api_tail_cursor {	 /* position of a stream, and its selection of events */
 	uint64_t instance;	 /* instance to which `next` belongs; 0: the instance of the tail */
-	uint64_t next;		 /* number of the next event; 0: start with the first kept event */
+	uint64_t next;		 /* ID of the next event; 0: start with the first kept event */
 	enum log_level severity; /* lowest severity; 0: all */
 	char source[EVENTS_SOURCE_MAX]; /* "": all sources */
 };

@@ -56,7 +56,7 @@ struct applier_result {
 	/* An error ended the apply at an unknown step, for example during the search for addresses
 	 * that other hosts use, so some steps were not done. */
 	bool unclear;
-	size_t failed_step; /* number of the plan step that the kernel refused, from 1; 0: none */
+	size_t failed_step; /* index from 1 of the plan step that the kernel refused; 0: none */
 	/* Only of a recovery: the apply had been committed, so the host is as desired. */
 	bool committed;
 	/* The client that confirmed the apply or rolled it back; "": none. */
@@ -88,7 +88,7 @@ struct applier_task {
 	/* Path of the applier's socket for a later monitor, and path of the outcome file
 	 * (apply_records.h). NULL: no socket, or no file. */
 	const char *socket, *outcome;
-	uint64_t number; /* number of the apply, for the outcome file */
+	uint64_t number; /* ID of the apply, for the outcome file */
 	/* Called when all steps are done and verified. The applier then waits for a confirmation
 	 * until until_ns of CLOCK_BOOTTIME. conflicts: as in applier_result. */
 	void (*on_wait)(void *user, uint64_t until_ns, const struct plan_conflicts *conflicts);

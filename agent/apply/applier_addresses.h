@@ -14,7 +14,7 @@
 struct applier_addresses {
 	struct plan_context ctx; /* the task's context with the conflicts added */
 	struct plan_conflicts conflicts;
-	size_t n_known; /* number of conflicts that the task already had */
+	size_t n_known; /* count of conflicts that the task already had */
 };
 
 /* Takes over the address conflicts that the task already knows. Returns 0 or -ENOMEM. */

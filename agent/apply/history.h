@@ -49,7 +49,7 @@ struct history {
 	/* Entries in ascending order of number. */
 	struct history_entry entries[HISTORY_ENTRIES_MAX];
 	size_t n;
-	uint64_t next; /* number of the next entry */
+	uint64_t next; /* ID of the next entry */
 };
 
 /* Reads the history. Returns 0 or -ENOMEM. A damaged file and a file of a newer version are logged.

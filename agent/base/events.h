@@ -41,7 +41,7 @@ struct events {
 	struct events_entry ring[EVENTS_KEPT];
 	struct events_source sources[EVENTS_SOURCES];
 	uint64_t (*now)(void); /* clock_now_ns; tests set another clock */
-	uint64_t next;	       /* number of the next event */
+	uint64_t next;	       /* ID of the next event */
 	uint64_t place;	       /* place of the next event; the event with place n is in ring[n %
 				  EVENTS_KEPT]; the first place is 1 */
 	/* random; a changed value shows readers that the numbers have restarted */

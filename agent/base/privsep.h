@@ -75,7 +75,7 @@ enum privsep_role {
 };
 const char *privsep_role_to_string(enum privsep_role r);
 
-#define PRIVSEP_FD_CONTROL 3 /* number of the monitor's socket in a role's process */
+#define PRIVSEP_FD_CONTROL 3 /* descriptor of the monitor's socket in a role's process */
 
 #define PRIVSEP_TEXT_MAX (1U << 20)   /* maximum number of bytes of a request's body */
 #define PRIVSEP_REPLY_MAX (16U << 20) /* maximum number of bytes of a reply's body */
@@ -199,7 +199,7 @@ enum privsep_content {
 struct privsep_get {
 	uint32_t what;
 	uint32_t as_json; /* 1: return a configuration as JSON instead of YAML */
-	/* PRIVSEP_HISTORY_CONFIG: number of the apply; else number of the fault or operation */
+	/* PRIVSEP_HISTORY_CONFIG: ID of the apply; else ID of the fault or operation */
 	uint32_t number;
 };
 #define PRIVSEP_EVENTS_MAX 1000U /* equals EVENTS_KEPT */
@@ -398,7 +398,7 @@ struct privsep_cluster_failed {
 
 struct privsep_msg {
 	uint32_t type, size; /* size: bytes of the payload after this header */
-	uint64_t connection; /* number of the client's connection; 0: none */
+	uint64_t connection; /* ID of the client's connection; 0: none */
 	uint64_t if_match;   /* for a change: version to which it applies; 0: any */
 	union {
 		struct privsep_get get;

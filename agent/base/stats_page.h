@@ -13,7 +13,7 @@ void stats_page_text(const struct launch_stats *page, const char *text, char *bu
 size_t stats_page_paths(const struct launch_stats *page,
 			struct launch_path_stats ret[LAUNCH_PATHS_MAX]);
 /* Copies the mounts of clients, with their hosts' names terminated, and returns their number.
- * *ret_omitted: number of further mounts, for which the page has no room. */
+ * *ret_omitted: count of further mounts, for which the page has no room. */
 size_t stats_page_clients(const struct launch_stats *page,
 			  struct launch_client_stats ret[LAUNCH_CLIENT_STATS_MAX],
 			  uint64_t *ret_omitted);

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 #define TICK_NS NSEC_PER_SEC
-/* Number of connections after which the loop handles other events. */
+/* After this many connections, the loop handles other events. */
 #define ACCEPTS_AT_ONCE 16
 #define NETWORK_TICK_NS (2 * NSEC_PER_SEC) /* time until the network listener is retried */
 

@@ -45,12 +45,11 @@ struct ip_addr limits_key(const struct ip_addr *address);
 bool limits_connect(struct limits *l, const struct ip_addr *key, uint64_t now_ns);
 /* Call after a wrong token. Returns the delay of its answer in ns. */
 uint64_t limits_fail(struct limits *l, const struct ip_addr *key, uint64_t now_ns);
-/* Returns whether a refusal gets an event. *ret_others: number of earlier refusals that got
- * none. */
+/* Returns whether a refusal gets an event. *ret_others: count of earlier refusals that got none. */
 bool limits_report(struct limits *l, const struct ip_addr *key, uint64_t now_ns,
 		   unsigned *ret_others);
 /* Finds an address with refusals that got no event, and whose next event is due now. *ret_others:
- * number of these refusals, which the caller reports. Returns false if there is no such address. */
+ * count of these refusals, which the caller reports. Returns false if there is no such address. */
 bool limits_next_unreported(struct limits *l, uint64_t now_ns, struct ip_addr *ret_key,
 			    unsigned *ret_others);
 

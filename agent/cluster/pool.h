@@ -73,11 +73,11 @@ struct pool_choice {
 	bool is_known[CLUSTER_POOL_ADDRS_MAX];
 	/* numbers of chosen, of is_new and of is_known addresses */
 	size_t n, n_new, n_again;
-	/* number of needed addresses for which none is free */
+	/* count of needed addresses for which none is free */
 	size_t n_missing;
-	/* number of addresses in the pool, and of those that hosts own */
+	/* count of addresses in the pool, and of those that hosts own */
 	uint64_t n_range, n_owned;
-	/* number of hosts that own addresses; set only if n_missing is not 0 */
+	/* count of hosts that own addresses; set only if n_missing is not 0 */
 	size_t n_hosts;
 };
 /*

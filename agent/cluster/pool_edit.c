@@ -26,7 +26,7 @@ struct pool_edit {
 	uint64_t config_revision, from_revision;
 	struct cluster_pool pool; /* the pool to remove */
 	char next[KV_KEY_MAX], end[KV_KEY_MAX];
-	unsigned page;	       /* number of addresses to read at a time */
+	unsigned page;	       /* count of addresses to read at a time */
 	struct address *found; /* addresses of the host that leaves or is forgotten */
 	size_t n_found, at, n_deleted;
 	size_t n_in_range;

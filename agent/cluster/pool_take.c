@@ -52,7 +52,7 @@ struct pool_take {
 	uint64_t config_revision;
 	/* range of the keys of addresses that are not read yet */
 	char next[KV_KEY_MAX], end[KV_KEY_MAX];
-	unsigned page; /* number of addresses to read at a time */
+	unsigned page; /* count of addresses to read at a time */
 	json_t *config;
 	struct pool_owned *owned;
 	size_t n_owned, cap;

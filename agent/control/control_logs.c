@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Limits of one answer: number of lines, number of journal entries to search, and time. */
+/* Limits of one answer: count of lines, count of journal entries to search, and time. */
 #define LINES_MAX 1000
 #define ENTRIES_MAX 200000
 #define SEARCH_NS (10 * NSEC_PER_SEC)

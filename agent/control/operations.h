@@ -16,7 +16,7 @@
 
 struct operation {
 	uint32_t number; /* 0: the entry is free */
-	/* number of the client's connection, by which operations_end() finds the operation */
+	/* ID of the client's connection; operations_end() finds the operation by this ID */
 	uint64_t client;
 	uid_t uid;
 	const char *request; /* static text, such as "apply" */

@@ -279,7 +279,7 @@ static void print_help(const struct ctl_command *c)
 		fputs(TABLE_HELP, stdout);
 }
 
-/* Finds the command at the start of the operands. *ret_words: number of operands that form its
+/* Finds the command at the start of the operands. *ret_words: count of operands that form its
  * name. */
 static const struct ctl_command *find_command(char **operands, int n, int *ret_words)
 {

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define EVENTS_MAX 1000 /* number of events that the agent keeps */
+#define EVENTS_MAX 1000 /* count of events that the agent keeps */
 /* Seconds after which the agent answers even if there is no new event. */
 #define EVENTS_WAIT_S 20
 

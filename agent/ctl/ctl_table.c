@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#define GAP 2		  /* number of blanks between columns */
+#define GAP 2		  /* count of blanks between columns */
 #define LAST_WIDTH_MIN 24 /* least width of a last column whose text is broken into lines */
 #define STACK_INDENT 4	  /* indentation of a text below its row */
 /* Greatest width of a cell, so that a single long text does not fill all other rows with blanks. */

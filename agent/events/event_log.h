@@ -30,7 +30,7 @@ struct event_log {
 	size_t n;
 	uint64_t last;	   /* highest number that was read; 0: no line was read */
 	uint64_t instance; /* instance to which the numbers belong; 0: unknown */
-	size_t n_damaged;  /* number of lines that cannot be used */
+	size_t n_damaged;  /* count of lines that cannot be used */
 	bool incomplete;   /* the last line has no newline */
 	unsigned newer;	   /* version of a newer file, which is not used; 0: there is none */
 	bool headless;	   /* a file lacks a valid first line */

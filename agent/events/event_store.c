@@ -19,7 +19,7 @@
 /* The events in one of the two folders. */
 struct copy {
 	char *path;
-	uint64_t written; /* number of the last event that was written to this folder */
+	uint64_t written; /* ID of the last event that was written to this folder */
 	bool replace;	  /* the file is damaged, so the next write replaces it */
 	bool failing;	  /* the last write failed, and an event has reported that */
 };

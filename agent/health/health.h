@@ -60,7 +60,7 @@ struct health_drops {
 	uint64_t window_dropped;	    /* packets dropped in the last window */
 	uint32_t ppm;		   /* dropped packets per million in the last window; 0: none was
 				      dropped */
-	uint8_t bad_run, good_run; /* number of bad or good windows in a row */
+	uint8_t bad_run, good_run; /* how many windows in a row were bad, or good */
 	bool is_bad;
 };
 

@@ -21,8 +21,8 @@
 /* Time to answer once the workers run; a peer may be restarting its own workers. */
 #define ANSWER_NS (15 * NSEC_PER_SEC)
 #define START_NS (SUP_STOP_LIMIT_NS + SUP_START_LIMIT_NS)
-/* Number of received packets that prove that the peer answers: a single packet may have been sent
- * before the change. */
+/* After this many received packets, the peer is known to answer. A single packet is no proof,
+ * because the peer may have sent it before the change. */
 #define NEW_PACKETS_MIN 2
 
 /* ---- the worker that must reach a peer ---- */

@@ -129,7 +129,7 @@ struct sup_worker { /* one worker; the supervisor writes it, the status reads it
 	bool keys_unsure;	  /* it is unknown which cluster keys this adopted worker has */
 	unsigned n_deaths;	  /* deaths in a row */
 	unsigned n_failed_starts; /* deaths in a row before the worker was up */
-	uint64_t n_restarts;	  /* number of restarts since the worker became wanted */
+	uint64_t n_restarts;	  /* count of restarts since the worker became wanted */
 	char reason[LAUNCH_REASON_MAX * 2];
 	char lacks[LAUNCH_REASON_MAX * 2]; /* exports missing when the worker started; "": none */
 	char off_core[LAUNCH_REASON_MAX * 2]; /* why it cannot use its core; "": it can */

@@ -26,7 +26,7 @@
 /* Shortest time between two announcements that defend an address: DEFEND_INTERVAL of RFC 5227. */
 #define WIRING_DEFEND_NS (10 * NSEC_PER_SEC)
 #define WIRING_GONE_NS NSEC_PER_SEC /* time between probes after a probe had no answer */
-#define WIRING_GONE 5		    /* number of unanswered probes that end a conflict */
+#define WIRING_GONE 5		    /* a conflict ends after this many unanswered probes */
 /* On a quiet leg, a second packet within this time confirms a conflict, and silence for this time
  * ends it. */
 #define WIRING_QUIET_NS (120 * NSEC_PER_SEC)
@@ -77,7 +77,7 @@ struct wiring_ask {
 	/* The members below are set by this module. */
 	uint64_t due_ns; /* UINT64_MAX: the question is not needed */
 	unsigned burst, sent, unanswered;
-	unsigned heard; /* number of latest questions in a row that were answered */
+	unsigned heard; /* count of latest questions in a row that were answered */
 	bool answered;
 	struct mac_addr by; /* MAC of the station that answered */
 };
@@ -91,8 +91,8 @@ struct wiring_address {
 	uint64_t first_ns, defended_ns, sent_ns;
 	uint64_t heard_ns;   /* time of the other host's last packet */
 	struct mac_addr by;  /* MAC of the other host */
-	unsigned burst;	     /* number of probes left to send in quick succession */
-	unsigned unanswered; /* number of probes since the last packet of the other host */
+	unsigned burst;	     /* count of probes left to send in quick succession */
+	unsigned unanswered; /* count of probes since the last packet of the other host */
 	bool taken;	     /* another host uses the address */
 	bool dropped;	     /* the conflict ended because this host no longer has the address */
 };

@@ -18,7 +18,7 @@ struct dir;
 struct async_open { /* zeroed except for the loop: no tasks */
 	struct loop *loop;
 	struct dir *first;
-	unsigned n_late; /* number of timeouts since late_ns */
+	unsigned n_late; /* count of timeouts since late_ns */
 	uint64_t late_ns;
 };
 

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#define CHANNEL_FD 3 /* number of the channel in the child */
+#define CHANNEL_FD 3 /* descriptor of the channel in the child */
 
 struct child_task {
 	struct child_task_setup setup;

@@ -16,7 +16,7 @@
 #include <sys/types.h>
 
 #define CHILD_TASK_MESSAGE_MAX 2048
-#define CHILD_TASK_KEPT_FD 4 /* number of the kept descriptor in the child */
+#define CHILD_TASK_KEPT_FD 4 /* number that the kept descriptor has in the child */
 
 struct child_task;
 

@@ -65,7 +65,7 @@ struct doctor_probe {
 	bool marked;
 };
 #define DOCTOR_PROBES_MAX 64
-/* Number of packets of each size that are sent to each data port. */
+/* Count of packets of each size that are sent to each data port. */
 #define DOCTOR_PACKETS 100U
 
 /* Why the doctor asks for an address by ARP or neighbour discovery on a leg. */
@@ -116,7 +116,7 @@ struct doctor_host {
 	struct doctor_space exports[DOCTOR_FOLDERS_MAX], mounts[DOCTOR_FOLDERS_MAX];
 	char peer[PLENUM_NAME_MAX]; /* the only peer to probe; "": all peers */
 	struct doctor_probe probes[DOCTOR_PROBES_MAX];
-	size_t n_probes, n_skipped; /* n_skipped: number of probes for which `probes` has no room */
+	size_t n_probes, n_skipped; /* n_skipped: count of probes for which `probes` has no room */
 	char no_probes[160];
 	char no_echoes[160]; /* why no echo request was sent although there are probes */
 	struct doctor_arp arps[DOCTOR_ARPS_MAX];

@@ -30,7 +30,7 @@ struct top_row { /* one object; rates are per second */
 	double tx_bytes, rx_bytes, packets, resent, lost; /* sums over the paths of the object */
 	double rdma_read, rdma_write; /* bytes of file data by RDMA, of the object's sessions */
 	double rtt_us;		      /* mean over the paths that are up and in use */
-	unsigned paths_rtt;	      /* number of the paths that rtt_us covers */
+	unsigned paths_rtt;	      /* count of the paths that rtt_us covers */
 	double loss_percent; /* of the path and direction with the largest loss; < 0: unknown */
 	double ops, read_bytes, write_bytes, errors; /* set only for workers */
 	uint64_t failovers, sessions;

@@ -14,7 +14,7 @@
 #include "netcfg/base/log.h"
 
 #define FD_HOLDER_ROLE "fd-holder"
-#define FD_HOLDER_FD 3 /* number of the listening SOCK_SEQPACKET socket in the process */
+#define FD_HOLDER_FD 3 /* descriptor of the listening SOCK_SEQPACKET socket in the process */
 #define FD_HOLDER_MAGIC 0x66644850U
 #define FD_HOLDER_VERSION 1
 #define FD_HOLDER_NAME_MAX 112

@@ -46,8 +46,8 @@ static struct {
 	pid_t pid;
 	bool is_open, is_full;
 	unsigned n_failures; /* failed starts in a row */
-	unsigned n_losses;   /* number of descriptor holder processes that have ended since the
-				store was opened */
+	unsigned n_losses;   /* count of descriptor holder processes that have ended since the store
+				was opened */
 	void *copies;	     /* tree of struct copy, by name */
 	size_t n_copies;
 	struct found *found;

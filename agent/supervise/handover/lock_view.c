@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #define STATE_READY 2U
-#define CHUNK 4096U /* number of records that are read at once */
+#define CHUNK 4096U /* count of records that are read at once */
 
 /* A copy of the table, except that it has only one chunk of the records. */
 struct copy {

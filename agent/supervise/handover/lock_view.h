@@ -27,7 +27,7 @@ struct lock_view {
 	/* Sorted by export and file, with the holders of a file first; on the heap. */
 	struct lock_view_entry *all;
 	size_t n;
-	uint64_t n_omitted; /* number of locks in the table that the list does not have */
+	uint64_t n_omitted; /* count of locks in the table that the list does not have */
 };
 
 /* Copies at most `max` locks and waiting requests of the table in fd, first those of files for
