@@ -15,8 +15,8 @@
 #include "netcfg/plan/plan.h"
 
 struct apply_outcome {
-	size_t n_done;	      /* number of steps that were done */
-	size_t n_rolled_back; /* number of steps that a rollback inverted */
+	size_t n_done;	      /* count of steps that were done */
+	size_t n_rolled_back; /* count of steps that a rollback inverted */
 	int error;	      /* 0, or the negative errno of the failing step */
 	size_t failed_step;   /* index of the failing step; SIZE_MAX: none */
 	struct reason why;    /* the failed step and the kernel's error, as a text without a code */

@@ -153,8 +153,7 @@ struct inv_bond {
 	uint32_t primary; /* ifindex of setting.primary; 0: none */
 	/* ifindex of the active port; 0: no port or several ports are active */
 	uint32_t active;
-	uint16_t aggregator; /* with LACP: number of the active aggregator, and its number of
-				ports */
+	uint16_t aggregator; /* with LACP: ID of the active aggregator, and how many ports it has */
 	uint16_t n_ports;
 	/* LACP: MAC address of the switch; all zeros: the switch has not answered yet */
 	struct mac_addr partner;
@@ -351,7 +350,7 @@ struct inv_hugepages {
 struct inv_conns {
 	struct ip_addr local;
 	uint32_t n;
-	uint32_t n_ssh; /* number of these connections that go to the local SSH port */
+	uint32_t n_ssh; /* count of these connections that go to the local SSH port */
 };
 
 /* A mounted network file system. */

@@ -296,7 +296,7 @@ struct kernel_event {
 struct kernel {
 	const struct kernel_ops *ops;
 	void *impl;
-	/* number of changes sent to the kernel; an apply of an unchanged plan adds none */
+	/* count of changes sent to the kernel; an apply of an unchanged plan adds none */
 	uint64_t n_writes;
 };
 

@@ -39,8 +39,7 @@ struct run {
 	size_t *sender_of;	/* index of the sender of each probe */
 	size_t n_senders;
 	struct pollfd *polls;
-	uint32_t id; /* number of this run, by which answers to other runs are recognized and
-			ignored */
+	uint32_t id; /* random ID of this run; answers with another ID are ignored */
 	uint8_t *packet;
 };
 

@@ -21,7 +21,7 @@ struct port_probe {
 	 * port. */
 	bool own_port;
 	uint32_t bytes;	    /* size of the IP packets, which are never fragmented */
-	unsigned n_packets; /* number of packets, at most PORT_PROBE_PACKETS_MAX */
+	unsigned n_packets; /* count of packets, at most PORT_PROBE_PACKETS_MAX */
 
 	/* ---- results ---- */
 	bool had_own_port;

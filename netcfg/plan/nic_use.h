@@ -16,7 +16,7 @@ struct nic_use {
 	 * workers */
 	bool shared_ip;
 	bool dpdk;
-	/* number of workers that can have a VF; 0: DPDK shares the kernel's interface */
+	/* count of workers that can have a VF; 0: DPDK shares the kernel's interface */
 	uint32_t vfs;
 	/* How user space can access the device's queues, best way first, such as "vfio, AF_XDP";
 	 * "": it cannot. Of these, workers use vfio and AF_XDP (net[].kernel-port). */

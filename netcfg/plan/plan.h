@@ -53,7 +53,7 @@ struct plan_port { /* a port: the packet I/O of one worker on one leg */
 	bool rdma;
 	bool rdma_asked;     /* the configuration asks for RDMA */
 	bool rdma_only;	     /* bulk data of mounts wait until RDMA works */
-	uint8_t udp_sources; /* number of UDP source ports */
+	uint8_t udp_sources; /* count of UDP source ports */
 	/* active-backup: the IP belongs to the worker's first port, and this port carries data
 	 * while the first port cannot */
 	bool stands_by;
@@ -63,8 +63,8 @@ struct plan_port { /* a port: the packet I/O of one worker on one leg */
 #define PLAN_DEVICE_MAX 18 /* a MAC or PCI address and the NUL */
 
 struct plan_worker {
-	/* number of the worker, from 1; it stays with the core (plan_worker_ids.h), and a new
-	 * worker gets the lowest free number */
+	/* ID of the worker, from 1. The ID stays with the core (plan_worker_ids.h), and a new
+	 * worker gets the lowest free ID */
 	uint32_t id;
 	enum spec_role role;
 	unsigned core;
@@ -87,8 +87,8 @@ struct plan_worker {
 	/* the reason is about legs, not about the transport. With transport: auto, a reason about
 	 * legs needs action, but a reason about the transport does not (plan_worker_is_content) */
 	bool is_of_legs;
-	/* Number of 2 MiB hugepages that the requested transport needs; 0 if it uses no DPDK
-	 * memory, because it uses sockets or has AF_XDP ports on all legs. */
+	/* Count of 2 MiB hugepages that the requested transport needs; 0 if it uses no DPDK memory,
+	 * because it uses sockets or has AF_XDP ports on all legs. */
 	unsigned hugepages;
 	/* the host does not have the worker's core, so the worker has no ports and does not run */
 	bool no_core;
@@ -106,7 +106,7 @@ struct plan_worker {
 	size_t n_mounts;
 	/* the mount whose data this mount worker carries; NULL: the worker is not a mount worker */
 	const struct spec_mount *shared_mount;
-	unsigned mount_worker;	/* number of the mount worker, from 1 */
+	unsigned mount_worker;	/* index of the mount worker, from 1 */
 	bool has_mount_workers; /* other cores of the entry are mount workers of this worker's
 				   mount */
 	const struct spec_export *exports;
@@ -203,10 +203,10 @@ struct plan {
 	 * disappeared or another program changed it. */
 	struct plan_step *disowned;
 	size_t n_disowned;
-	/* Number of values that cannot be restored before running workers release their devices
+	/* Count of values that cannot be restored before running workers release their devices
 	 * (plan_context.held). */
 	size_t n_deferred;
-	/* number of workers with transport: auto that this plan moves to a new transport */
+	/* count of workers with transport: auto that this plan moves to a new transport */
 	size_t n_moves;
 	struct plan_need *needs; /* changes that only the operator can make, each listed once */
 	size_t n_needs;

@@ -26,7 +26,7 @@ struct plan_leg {     /* a configured leg; plan.legs also has the other legs */
 	bool shared;	  /* the leg uses the host's own address, so the plan changes nothing
 			     for it */
 	bool same_subnet; /* another leg is in the same subnet */
-	/* Number of the leg's VFs after the plan is applied. If it is 0 although workers could use
+	/* Count of the leg's VFs after the plan is applied. If it is 0 although workers could use
 	 * VFs, why_no_vfs tells the reason. */
 	uint32_t n_vfs;
 	struct reason why_no_vfs;

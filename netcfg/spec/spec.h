@@ -199,13 +199,13 @@ struct spec_net { /* a data device, which becomes a leg or a port of a bond */
 	enum spec_rdma rdma;
 	/* explicit addresses in order; if there are none, addresses are from the network's range */
 	struct ip_range *ips;
-	size_t n_ips; /* number of entries; each has ip_range_count() addresses */
+	size_t n_ips; /* count of entries; each has ip_range_count() addresses */
 	struct spec_dcb dcb;
 	enum spec_ipoib ipoib_mode;
 	enum spec_qdisc qdisc;
 	enum spec_roce roce_mode;
 	uint32_t roce_tos;    /* 0: the traffic class stays unchanged */
-	uint32_t udp_sources; /* number of UDP source ports of a worker */
+	uint32_t udp_sources; /* count of UDP source ports of a worker */
 	bool soft_roce;	      /* create a software RDMA device if there is no hardware one */
 	bool enabled;	      /* false: the leg is not configured */
 	bool shared_ip;	      /* uses the host's address on the device, which is not reconfigured */
