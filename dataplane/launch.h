@@ -102,7 +102,7 @@ struct launch_port { /* one leg of this worker */
 	struct ip_prefix ip;
 	struct ip_addr gateway; /* family 0: none */
 	uint16_t udp_port;
-	uint8_t udp_sources; /* number of UDP source ports, including udp_port; 0 stands for 1 */
+	uint8_t udp_sources; /* count of UDP source ports, including udp_port; 0 stands for 1 */
 	struct mac_addr mac; /* DPDK: source address of frames */
 	uint32_t again;	     /* how often the host has taken the device from a worker and has
 				returned it; if this number has changed, the worker must open the
@@ -227,10 +227,10 @@ struct launch_config {
 	uint32_t magic, version, size; /* size: sizeof(struct launch_config) */
 	char host[PLENUM_NAME_MAX];    /* this host's name: the worker sends it to peers, which
 					  check it */
-	uint32_t worker_id;	       /* number of the worker, unique on this host; kept when
-					  the worker restarts */
-	uint32_t epoch;		       /* a number that grows with each start of any worker on
-					  this host */
+	uint32_t worker_id; /* ID of the worker, unique on this host; kept when the worker restarts
+			     */
+	uint32_t epoch;	    /* a number that grows with each start of any worker on
+			       this host */
 	uint64_t boot_id; /* random number that identifies the worker together with worker_id; drawn
 			     when the worker's state is created */
 	enum launch_role role;
@@ -263,12 +263,12 @@ struct launch_config {
 	struct launch_mount shared[LAUNCH_SHARED_MOUNTS_MAX]; /* mounts of other workers that this
 								 worker serves as a mount worker */
 	uint32_t n_shared;
-	uint32_t n_shared_missing; /* number of further mounts of other workers that this worker
-				      must serve, but that are not mounted yet: when one of them is
+	uint32_t n_shared_missing; /* count of further mounts of other workers that this worker must
+				      serve, but that are not mounted yet: when one of them is
 				      mounted, the agent restarts the worker */
 	struct launch_export exports[LAUNCH_EXPORTS_MAX];
 	uint32_t n_exports;
-	uint32_t n_missing; /* number of further exports that are configured, but whose directory
+	uint32_t n_missing; /* count of further exports that are configured, but whose directory
 			       does not exist: when one of the directories appears, the agent
 			       restarts the worker */
 	struct launch_client clients[LAUNCH_CLIENTS_MAX];
@@ -348,7 +348,7 @@ static inline uint32_t launch_sessions_kept(const struct launch_config *c)
 	return MAX_OF(launch_sessions(c) / 4, 1U);
 }
 
-/* Number of additional sessions for mount workers that only finish requests which they have begun.
+/* Count of additional sessions for mount workers that only finish requests which they have begun.
  * These sessions are short. */
 #define LAUNCH_SESSIONS_OWING 64U
 
@@ -359,9 +359,8 @@ static inline uint32_t launch_sessions_kept(const struct launch_config *c)
 #define LAUNCH_FAULT_DELAY_US_MAX 1000000U
 enum launch_fault_way { LAUNCH_FAULT_IN = 1, LAUNCH_FAULT_OUT = 2 };
 struct launch_fault {
-	uint32_t id;				       /* number of the fault, unique on this
-							  host; 0: no fault */
-	uint32_t ways;				       /* bits of enum launch_fault_way */
+	uint32_t id;   /* ID of the fault, unique on this host; 0: no fault */
+	uint32_t ways; /* bits of enum launch_fault_way */
 	uint32_t drop_ppm, duplicate_ppm, reorder_ppm; /* how many packets of a million, in each
 							  direction, are dropped, duplicated or
 							  reordered */
@@ -390,13 +389,13 @@ static inline bool launch_fault_is_valid(const struct launch_fault *f)
 #define LAUNCH_PING_S_MAX 15
 enum launch_ping_what { LAUNCH_PING_IN = 1, LAUNCH_PING_OUT, LAUNCH_PING_WHAT_MAX };
 struct launch_ping {
-	uint64_t id;	       /* number of the test; 0: no test */
+	uint64_t id;	       /* ID of the test; 0: no test */
 	uint32_t mount, port;  /* frontend: index in launch_config.mounts; port: index of the leg in
 				  launch_config.ports */
 	uint32_t what;	       /* enum launch_ping_what: whether to read into this host's
 				  memory, or to write from it */
-	uint32_t bytes, count; /* bytes of each transfer; number of transfers */
-	uint32_t depth;	       /* number of transfers at a time */
+	uint32_t bytes, count; /* bytes of each transfer; count of transfers */
+	uint32_t depth;	       /* count of transfers at a time */
 	/* The result of a test. */
 	int32_t status; /* 0: all transfers were made; negative errno: the test ended after `done`
 			   transfers */
@@ -636,12 +635,12 @@ struct launch_port_stats { /* one per port, in the order of the ports */
 	uint64_t counts; /* 1: the counters are valid; 0: only the kernel counts */
 	struct launch_port_counters counters;
 };
-struct launch_mount_stats {		/* one per mount, in the order of the configuration */
-	uint64_t served;		/* 1: the server is connected and answers; 0: the server
-					   does not answer */
-	uint64_t since_ns;		/* clock_now_ns() when `served` last changed; 0: unknown */
-	uint64_t open_files;		/* number of files that programs have open in the mount,
-					   without directories */
+struct launch_mount_stats {  /* one per mount, in the order of the configuration */
+	uint64_t served;     /* 1: the server is connected and answers; 0: the server
+				does not answer */
+	uint64_t since_ns;   /* clock_now_ns() when `served` last changed; 0: unknown */
+	uint64_t open_files; /* count of files that programs have open in the mount, without
+				directories */
 	char reason[LAUNCH_REASON_MAX]; /* why the server refused the mount, as "code:
 					   sentence"; "": the mount is not refused */
 	char by[IP_ADDR_STR_MAX]; /* an address of the compute worker that serves the mount; "": no
@@ -689,7 +688,7 @@ struct launch_client_stats {
 				       0: unknown */
 	uint32_t export_index;
 	uint32_t state;	     /* enum launch_client_state */
-	uint32_t open_files; /* number of files that the client has open, without directories */
+	uint32_t open_files; /* count of files that the client has open, without directories */
 	uint64_t since_ns;   /* clock_now_ns() of the session's start or end */
 	uint64_t heard_ns;   /* clock_now_ns() of the client's last packet; 0: unknown */
 };
@@ -700,27 +699,27 @@ struct launch_refused_client {
 	char export_name[PLENUM_NAME_MAX]; /* name of the export, as the client gives it */
 	struct ip_addr addr;		   /* address from which the client came */
 	char reason[LAUNCH_REASON_MAX];	   /* "code: sentence" */
-	uint64_t times;			   /* number of refusals since since_ns */
+	uint64_t times;			   /* count of refusals since since_ns */
 	uint64_t since_ns;		   /* clock_now_ns() of the first of these refusals */
 };
 struct launch_fault_stats {
 	struct launch_fault fault; /* id 0: no fault */
-	uint64_t touched;	   /* number of packets that the fault has affected */
+	uint64_t touched;	   /* count of packets that the fault has affected */
 };
 struct launch_stats {
 	uint32_t magic, version;
-	uint64_t seq;		/* odd while the text fields change */
-	uint64_t heartbeat_ns;	/* clock_now_ns() at the loop's last turn; at least once a second */
-	uint64_t started_ns;	/* clock_now_ns() of the worker's start */
-	uint64_t loops, sleeps; /* number of turns of the loop; number of turns that ended in a
-				   sleep */
+	uint64_t seq;	       /* odd while the text fields change */
+	uint64_t heartbeat_ns; /* clock_now_ns() at the loop's last turn; at least once a second */
+	uint64_t started_ns;   /* clock_now_ns() of the worker's start */
+	uint64_t loops,
+		sleeps;	   /* count of turns of the loop; count of turns that ended in a sleep */
 	uint64_t rx_drops; /* received packets that could not be parsed or belong to no session */
 	/* Numbers of file system requests, of their responses, and of responses with an error;
 	 * bytes of file data that the requests read and wrote. */
 	uint64_t requests, responses, request_errors;
 	uint64_t read_bytes, write_bytes;
 	uint64_t sessions; /* sessions that are up */
-	uint64_t n_paths;  /* number of valid entries in `paths` */
+	uint64_t n_paths;  /* count of valid entries in `paths` */
 	char network[32];  /* "UDP", "DPDK" or "DPDK-INTERRUPT"; with "/ RDMA" added if RDMA is used
 			      too */
 	char reason[LAUNCH_REASON_MAX]; /* why the worker is degraded, apart from the reasons of its
@@ -741,7 +740,7 @@ struct launch_stats {
 	uint64_t open_files[LAUNCH_EXPORTS_MAX];
 	uint64_t n_clients;
 	struct launch_client_stats clients[LAUNCH_CLIENT_STATS_MAX];
-	/* compute. refusals: number of refusals since the worker's start. refused: the first
+	/* compute. refusals: count of refusals since the worker's start. refused: the first
 	 * n_refused entries are clients that are refused now. The seqlock protects them. */
 	uint64_t refusals, n_refused;
 	struct launch_refused_client refused[LAUNCH_REFUSED_MAX];

@@ -54,8 +54,8 @@ struct launch_session {
 	uint64_t since_ns; /* when the peer accepted the session; in LAUNCH_SESSION_CONNECTING:
 			      when the attempt to connect began */
 	uint64_t heard_ns; /* when the peer's last packet arrived; 0: none yet */
-	/* in_flight: number of requests that have no answer yet: at the client, those that it has
-	 * sent; at the server, those that it executes. waiting: number of requests that the client
+	/* in_flight: count of requests that have no answer yet: at the client, those that it has
+	 * sent; at the server, those that it executes. waiting: count of requests that the client
 	 * has not sent, or that the server has not begun. */
 	uint32_t in_flight, waiting;
 	uint64_t lease_ns; /* server: when the client loses its file locks unless a packet from
@@ -69,7 +69,7 @@ struct launch_session {
 struct launch_watch {
 	uint32_t magic, version, size; /* size: sizeof(struct launch_watch) */
 	uint32_t log_level;	       /* enum log_level: the level that the worker uses now */
-	uint64_t n_sessions;	       /* number of sessions of the worker */
+	uint64_t n_sessions;	       /* count of sessions of the worker */
 	uint64_t n_entries;	       /* entries below this index may be in use */
 	struct launch_session sessions[LAUNCH_SESSION_ENTRIES];
 };

@@ -57,7 +57,7 @@ struct lock_file {
 	uint8_t used;
 	uint8_t freed; /* 1: a lock was freed, and the waiting requests have not been checked
 			  since */
-	uint16_t n;    /* number of records in all lists */
+	uint16_t n;    /* count of records in all lists */
 	uint32_t next; /* next file in the hash chain, or in the list of free file records */
 	struct lock_list held, waiting, broken; /* held: locks in LOCK_HELD and LOCK_BREAKING */
 	uint64_t dev, ino;
@@ -90,11 +90,11 @@ struct lock_mount {
 	uint32_t used;
 	uint32_t leaving;			/* enum lock_leaving */
 	struct lock_list lists[LOCK_STATE_MAX]; /* one list for each enum lock_state */
-	uint32_t n;				/* number of records in all lists */
+	uint32_t n;				/* count of records in all lists */
 	uint32_t breaks;			/* how many locks of the mount operators have
 						   begun to break */
 	uint64_t epoch, seen_ns;
-	uint64_t session; /* number of the mount's latest session, at any worker */
+	uint64_t session; /* ID of the mount's latest session, at any worker */
 	uint8_t id[16];
 	uint32_t stable; /* LOCK_STABLE_* */
 	uint32_t pad;
@@ -123,7 +123,7 @@ struct lock_head {
 	uint32_t n_mounts, n_files, n_records; /* numbers of records that were ever used */
 	uint32_t free_file, free_record;       /* first entries of the lists of free records */
 	uint32_t n_used, n_used_files;	       /* numbers of records in use */
-	uint32_t n_freed;		       /* number of files with the flag `freed` */
+	uint32_t n_freed;		       /* count of files with the flag `freed` */
 	uint32_t worker;		       /* the worker that used the table last */
 	uint64_t last_id;		       /* the last lock_record.id that was assigned */
 	uint64_t last_session;		       /* the last lock_mount.session that was assigned */

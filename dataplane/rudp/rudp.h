@@ -72,8 +72,8 @@ enum rudp_event {
 			   usual again */
 	RUDP_PATH_SLOW, /* code 1: the round trip is far longer than usual, or than on another
 			   port's path; 0: it no longer is */
-	RUDP_PATH_SRC_PORTS, /* code: number of the port's source ports whose packets do not
-				reach the peer */
+	RUDP_PATH_SRC_PORTS, /* code: count of the port's source ports whose packets do not reach
+				the peer */
 	RUDP_EVENT_MAX
 };
 
@@ -159,7 +159,7 @@ struct rudp_limits {		    /* a value of 0 selects the default, which is given in
 	 * Otherwise the server ends its session, because the client could occupy memory for ever
 	 * [10 s]. */
 	uint64_t answer_ns;
-	uint64_t phase_packets; /* number of packets that are sealed with one key before the sender
+	uint64_t phase_packets; /* count of packets that are sealed with one key before the sender
 				   switches to the next key [4 Mi] */
 };
 
@@ -170,7 +170,7 @@ struct rudp_port_info {
 	uint32_t mtu;	 /* largest IP packet of the leg, bytes */
 	uint32_t label;	 /* hash of the label of the switch behind the port; 0: unknown. Paths
 			    between ports with equal labels are preferred */
-	uint8_t sources; /* number of additional UDP source ports from which the port can send
+	uint8_t sources; /* count of additional UDP source ports from which the port can send
 			    (datagram.source), at most 7; big messages rotate over those that reach
 			    the peer */
 	bool up;
@@ -201,7 +201,7 @@ struct rudp_path_info {
 			    although another port of this host is on the peer's switch */
 	bool alone;	 /* packets are sent one by one, because no packets of GSO bursts have
 			    arrived */
-	uint8_t sources; /* number of source ports that carry load, including the port's own */
+	uint8_t sources; /* count of source ports that carry load, including the port's own */
 	uint8_t sources_lost; /* a bit for each source port (datagram.source), set if packets from
 				 this source port do not reach the peer */
 	/* How many packets of a million are lost on the way to the peer, and on the way from it;

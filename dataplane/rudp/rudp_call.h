@@ -29,7 +29,7 @@ struct tx_msg {
 	uint32_t len;
 	uint16_t chunk_bytes, n_chunks;
 	uint16_t next_chunk;	 /* first chunk that was not sent yet */
-	uint16_t allowed_chunks; /* number of chunks that may be sent: all of them, unless the
+	uint16_t allowed_chunks; /* count of chunks that may be sent: all of them, unless the
 				    message needs a grant */
 	uint16_t n_lost, n_acked;
 	uint8_t queue;	/* enum tx_queue */

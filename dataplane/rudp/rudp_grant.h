@@ -22,11 +22,11 @@ struct incoming {
 	bool counted;		/* granted_bytes is included in grants.granted_bytes */
 	uint8_t stall_shift;	/* how often the stall timeout was doubled for this request */
 	uint32_t granted_bytes;
-	uint16_t progress_chunks; /* number of chunks that had arrived at progress_ns */
+	uint16_t progress_chunks; /* count of chunks that had arrived at progress_ns */
 	uint64_t announced_ns, last_chunk_ns, progress_ns;
 };
 
-/* Number of size classes of requests that wait for a grant: up to 32 KiB, up to 64 KiB and so on;
+/* Count of size classes of requests that wait for a grant: up to 32 KiB, up to 64 KiB and so on;
  * the last class has no upper limit. */
 #define GRANT_CLASSES 7
 /* Interval of the search for stalled requests. */
@@ -38,8 +38,8 @@ struct grant_peer {
 	struct list to_send;		      /* slots whose grant must be sent */
 	uint32_t held_bytes;		      /* bytes of memory that the peer's requests of
 						 more than 16 KiB occupy */
-	uint32_t n_incoming; /* number of the peer's requests that are announced or partly
-				received */
+	uint32_t
+		n_incoming; /* count of the peer's requests that are announced or partly received */
 	uint8_t stall_shift; /* how often the stall timeout is doubled for the next request;
 				incremented with each stall */
 };
@@ -51,7 +51,7 @@ struct grants {				   /* one per endpoint */
 				     stale requests */
 	unsigned granted_scale; /* scale of the limit for granted_bytes, in units of 1/GRANTED_SCALE
 				 */
-	unsigned n_granted, n_peers; /* n_peers: number of peers with a request that is announced or
+	unsigned n_granted, n_peers; /* n_peers: count of peers with a request that is announced or
 					partly received */
 	unsigned turn;
 	bool short_of_memory;			      /* the last call of buf_get returned NULL */

@@ -14,11 +14,11 @@ struct rudp_session;
 /* Arrivals on one port from all senders. */
 struct rudp_incast {
 	uint64_t window_ns; /* start of the current window */
-	uint32_t stamp;	    /* number of the current window */
+	uint32_t stamp;	    /* index of the current window */
 	uint32_t packets, expected, bytes, n_senders;
 	uint32_t limit_bytes; /* bytes that all senders together may have in flight; 0: no limit */
 	uint32_t share_bytes; /* bytes that each sender may have in flight */
-	uint32_t first_loss;  /* number of lost packets of 1024 when the limit began */
+	uint32_t first_loss;  /* count of lost packets of 1024 when the limit began */
 	uint32_t futile_cuts; /* consecutive cuts of the limit that did not halve the losses */
 	uint32_t few_windows; /* consecutive windows with few senders */
 	uint64_t paused_ns;

@@ -114,14 +114,13 @@ struct rudp_session {
 	/* server: the validated address from which the client sent HELLO */
 	struct datagram_addr hello_from;
 
-	unsigned n_paths;     /* number of entries of `paths` in use; some of them may be
-				 PATH_NONE */
+	unsigned n_paths; /* count of entries of `paths` in use; some of them may be PATH_NONE */
 	uint16_t chunk_bytes; /* size of the chunks of new messages; a chunk fits into a packet of
 				 every path that is up */
 	uint16_t peer_mtu;    /* largest MTU of the peer's ports; 0: unknown */
 	uint32_t labels;      /* server: value of rudp.labels when ACCEPT was made; if it differs
 				 later, a new path gets a LABEL */
-	uint8_t n_addrs_confirmed; /* server: number of this server's addresses that the client has
+	uint8_t n_addrs_confirmed; /* server: count of this server's addresses that the client has
 				      confirmed */
 	uint64_t addr_ns;	   /* server: when to send the next unconfirmed address to the
 				      client */
@@ -139,7 +138,7 @@ struct rudp_session {
 	struct slot *slots;
 	unsigned n_slots, n_fresh;
 	struct slot *free_slots; /* linked list of the free slots below n_fresh */
-	/* n_active: number of slots in use; n_active_big: how many of them have big requests */
+	/* n_active: count of slots in use; n_active_big: how many of them have big requests */
 	unsigned n_active, n_active_big;
 	struct wait_ring wait_small, wait_big; /* client: requests that wait for a slot */
 	uint32_t free_most;	  /* client: how many bytes of big requests may be in flight without
@@ -156,7 +155,7 @@ struct rudp_session {
 			      never */
 	uint64_t asked_ns; /* server: when rudp_standing.c last sent a PING */
 	uint8_t n_asked;   /* consecutive PINGs of rudp_standing.c without an answer */
-	uint8_t n_pinged;  /* server: number of unanswered PINGs since pinged_ns, while memory for
+	uint8_t n_pinged;  /* server: count of unanswered PINGs since pinged_ns, while memory for
 			      responses is short */
 	bool ask_due;	   /* rudp_standing.c has requested a PING, which the next poll sends */
 	uint64_t pinged_ns;
@@ -179,7 +178,7 @@ struct rudp_session {
 
 	/* client: the handshake */
 	struct datagram_addr seeds[RUDP_SEEDS_MAX]; /* addresses of the server to try */
-	unsigned n_seeds, first_seed; /* number of seeds; index of the seed tried first */
+	unsigned n_seeds, first_seed; /* count of seeds; index of the seed tried first */
 	uint64_t refused_ns; /* when REFUSE last arrived; the next two members are its negative
 				errno and its sender */
 	int refused_code;    /* negative errno of the last REFUSE */
@@ -251,7 +250,7 @@ struct rudp {
 	uint64_t key[2], counter;
 	struct rudp_session **sessions; /* table of the sessions; the low bits of a session's number
 					   are its index; NULL: the entry is free */
-	unsigned n_sessions, n_live;	/* size of the table; number of live sessions */
+	unsigned n_sessions, n_live;	/* size of the table; count of live sessions */
 	unsigned free_from;		/* all entries below this index are in use */
 	struct rudp_timer *heap;	/* timers, ordered by at_ns */
 	unsigned n_heap;
@@ -263,19 +262,19 @@ struct rudp {
 				      was full */
 	bool rests;	/* set by rudp_ack_at_once(): acknowledgements are sent at once instead of
 			   waiting for a packet that can carry them */
-	unsigned depth; /* number of nested calls of public functions that are running; ended
+	unsigned depth; /* count of nested calls of public functions that are running; ended
 			   sessions are freed when it returns to 0 */
 	uint64_t deadline; /* when to poll even if no packet arrives; RUDP_TIME_NEVER: no timer is
 			      set */
 	uint32_t blocked_ports; /* a bit for each port that accepts no more packets in this poll */
-	unsigned sent_in_poll;	/* number of packets sent in this poll */
-	uint64_t n_polls;	/* number of polls so far */
+	unsigned sent_in_poll;	/* count of packets sent in this poll */
+	uint64_t n_polls;	/* count of polls so far */
 	struct bulk_host bulk_hosts[RUDP_BULK_HOSTS]; /* indexed by the hash of the host's
 							 address */
 	/* The last two hosts that got small messages, and the last two that got bulk data. */
 	struct rudp_sent_to small_to[2], bulk_to[2];
 	uint32_t unflushed; /* payload bytes sent since the last flush */
-	unsigned n_bursts;  /* number of large bursts since the last flush, which are in `bursts` */
+	unsigned n_bursts;  /* count of large bursts since the last flush, which are in `bursts` */
 	struct gso_burst bursts[RUDP_GSO_BURSTS_MAX];
 	uint64_t reset_tokens_ns; /* limits the rate of RESETs: each RESET moves this time forward
 				     by 10 ms, and it must not be later than the current time */
@@ -285,9 +284,8 @@ struct rudp {
 	uint64_t short_until_ns;  /* responses count as short of memory until then */
 	uint64_t short_check_ns;  /* when rudp_standing.c searches next for silent clients */
 	struct list answering;	  /* sessions with unacknowledged responses */
-	unsigned n_answering;	  /* number of sessions in `answering` */
-	unsigned n_to_check;	  /* number of sessions that the running search still has to
-				     check */
+	unsigned n_answering;	  /* count of sessions in `answering` */
+	unsigned n_to_check;	  /* count of sessions that the running search still has to check */
 	/* For each port: when it last received a packet of a session, and when it began to receive
 	 * such packets without a pause. */
 	uint64_t heard_ns[RUDP_PORTS_MAX], hears_since_ns[RUDP_PORTS_MAX];
@@ -297,7 +295,7 @@ struct rudp {
 	unsigned raw_n;
 	struct raw_pkt raw[RUDP_RAW_MAX]; /* replies that the next poll sends */
 	uint32_t labels;		  /* incremented when a port's label changes */
-	uint8_t n_addrs; /* server: number of this server's addresses that ACCEPT and LABEL list */
+	uint8_t n_addrs; /* server: count of this server's addresses that ACCEPT and LABEL list */
 	uint8_t addrs[RUDP_PORTS_MAX * WIRE_ADDR_BYTES];
 	enum rudp_cipher cipher; /* cipher that this endpoint offers in its own handshakes */
 	/* Hash chains of sessions: index_mask + 1 chains for each of the RUDP_INDEX_MAX kinds of

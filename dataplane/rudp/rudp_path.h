@@ -78,19 +78,19 @@ struct rudp_path {
 	uint64_t probe_ns;   /* UP: when the last keepalive was sent; DOWN: when the next probe is
 				due */
 	bool probe_due;	     /* UP: send a keepalive at the next poll, to measure the round trip */
-	uint8_t quiet; /* number of keepalives since the last message, at most 2; each doubles the
+	uint8_t quiet; /* count of keepalives since the last message, at most 2; each doubles the
 			  interval of keepalives */
 
 	/* Health of a path in state DOWN. A run is a series of answered probes with at most a few
 	 * unanswered ones. */
 	uint64_t answered_since; /* time of the first answer of the current run; 0: there is no run
 				  */
-	unsigned unanswered;	 /* number of probes sent since the last answer */
+	unsigned unanswered;	 /* count of probes sent since the last answer */
 	unsigned missed; /* how many probes were unanswered although a packet arrived on another
 			    path after the probe was sent */
 	uint64_t probe_sent_ns; /* when the last probe on this DOWN path was sent */
-	unsigned probes_sent;	/* probes_sent: number of probes in the current run;
-				   probes_answered: number of these probes that were answered */
+	unsigned probes_sent;	/* probes_sent: count of probes in the current run; probes_answered:
+				   count of these probes that were answered */
 	unsigned probes_answered;
 	uint64_t hold_ns; /* duration of a run after which the path is up again; longer if the path
 			     goes up and down often */
@@ -130,8 +130,8 @@ struct rudp_path {
 
 	/* The incast share limits the small messages in flight. The receiver sends the limit in
 	 * SHARE. */
-	uint32_t incast_stamp; /* number of the measuring window (rudp_incast.stamp) in which the
-				  port last received a packet on this path */
+	uint32_t incast_stamp;	   /* index of the measuring window (rudp_incast.stamp) in which the
+				      port last received a packet on this path */
 	uint32_t share_sent_bytes; /* receiver: bytes of the share last sent to the peer */
 	uint64_t share_sent_ns;	   /* receiver: when that share was last sent */
 	uint32_t share_pn;	   /* sender: serial of the SHARE that set share_bytes */
@@ -149,8 +149,8 @@ struct rudp_path {
 
 	/* statistics since the creation of the path */
 	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes, lost_packets, retransmits, failovers;
-	uint64_t probes_lost;	/* number of lost packets above the path MTU, which lost_packets
-				   does not include */
+	uint64_t probes_lost;	/* count of lost packets above the path MTU, which lost_packets does
+				   not include */
 	uint64_t rtt_at_ns;	/* when the round trip of a message, not of a probe, was last
 				   measured */
 	uint64_t last_pause_ns; /* pause_ns of the latest failover that took the path down */

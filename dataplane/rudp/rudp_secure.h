@@ -22,7 +22,7 @@
 /* Each path has a counter of packet numbers; this is the counter of control packets (ACK, CLOSE,
  * JOIN, JOINED, LABEL, SHARE). */
 #define RUDP_SECURE_CONTROL WIRE_PATHS_MAX
-/* Number of packets that are sealed with one key: half of the number that RFC 9001 allows. */
+/* Count of packets that are sealed with one key: half of the number that RFC 9001 allows. */
 #define RUDP_SECURE_PHASE_PACKETS (1ULL << 22)
 /* After this many failed authentications the session rejects all packets (RFC 9001, 6.6). */
 #define RUDP_SECURE_FORGED_MAX (1ULL << 36)
@@ -41,7 +41,7 @@ struct rudp_secure {
 	uint8_t tx_key[RUDP_AEAD_KEY_BYTES];
 	uint8_t rx_key[3][RUDP_AEAD_KEY_BYTES]; /* keys of the previous, current and next phase */
 	uint64_t tx_phase, rx_phase;
-	uint64_t tx_sealed, rx_opened; /* number of packets sealed and opened in this phase */
+	uint64_t tx_sealed, rx_opened; /* count of packets sealed and opened in this phase */
 	uint64_t phase_packets;
 	uint64_t forged;
 	uint64_t tx_next[WIRE_PATHS_MAX + 1]; /* per counter: the lowest packet number that may

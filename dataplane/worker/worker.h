@@ -135,14 +135,14 @@ struct worker {
 	/* looks_all: this turn polls all sources, not only those that are likely to have work.
 	 * looks_all_next: the next turn polls all sources. */
 	bool looks_all, looks_all_next;
-	unsigned n_partial; /* number of turns since the last turn that polled all sources */
+	unsigned n_partial; /* count of turns since the last turn that polled all sources */
 	/* After events of descriptors have ended a sleep, the worker knows for some turns which
 	 * ports may have packets. knows_ports: it knows that at present. ports_ready: a bit for
-	 * each such port. n_known: number of turns since the sleep. */
+	 * each such port. n_known: count of turns since the sleep. */
 	bool knows_ports;
 	uint32_t ports_ready; /* bit mask of ports */
 	unsigned n_known;
-	uint32_t port_quiet[LAUNCH_PORTS_MAX]; /* number of consecutive reads without a packet */
+	uint32_t port_quiet[LAUNCH_PORTS_MAX]; /* count of consecutive reads without a packet */
 };
 
 /* Runs the worker process. Returns its exit status (enum launch_exit). */

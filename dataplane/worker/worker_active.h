@@ -13,7 +13,7 @@
 /* If a port fails soon after its return, the hold time is doubled, up to
  * 2^WORKER_ACTIVE_DOUBLED_MAX times the configured hold time. */
 #define WORKER_ACTIVE_DOUBLED_MAX 6
-#define WORKER_ACTIVE_SOON 10 /* number of hold times after which a port counts as stable again */
+#define WORKER_ACTIVE_SOON 10 /* after this many hold times, a port counts as stable again */
 
 struct worker_active {
 	unsigned n, active;

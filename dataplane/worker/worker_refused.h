@@ -28,9 +28,9 @@ struct worker_refused_entry {
 /* A mount has an entry for each address from which its client asks. */
 struct worker_refused {
 	struct worker_refused_entry entries[LAUNCH_REFUSED_MAX];
-	unsigned n;	   /* number of entries in use */
+	unsigned n;	   /* count of entries in use */
 	uint64_t look_ns;  /* when to search for old entries next; 0: there are no entries */
-	uint64_t refusals; /* number of refusals since the start */
+	uint64_t refusals; /* count of refusals since the start */
 };
 
 /* Records a refusal. from: the client's address; q: what the client asked for; error: the result of

@@ -24,7 +24,7 @@ struct client_answer;
 
 /* A lock request of the kernel that waits at the server. It uses no slot. */
 struct client_lock_wait {
-	uint64_t unique; /* number of the request, as the kernel sent it */
+	uint64_t unique; /* ID of the request, as the kernel sent it */
 	bool repeat;	 /* the session has ended, so the client must send the request again */
 	bool cancel, cancel_sent;
 	uint8_t req[CLIENT_LOCK_REQ_BYTES];
@@ -41,11 +41,11 @@ enum client_reclaim {
 struct client_locks {
 	struct client_ledger ledger; /* the locks that programs hold */
 	enum client_reclaim reclaim;
-	unsigned n_reclaims;		/* number of reclaim requests in flight */
+	unsigned n_reclaims;		/* count of reclaim requests in flight */
 	struct client_lock_wait *waits; /* NULL: no request has had to wait so far */
 	unsigned n_waits;
-	unsigned n_todo;   /* number of waiting requests to send again or to cancel */
-	uint64_t n_grants; /* number of locks that programs of this mount have got */
+	unsigned n_todo;   /* count of waiting requests to send again or to cancel */
+	uint64_t n_grants; /* count of locks that programs of this mount have got */
 	bool asked;	   /* a FUSE_PROTO_LOCK_WAIT call is in flight */
 	bool refused;	   /* the log already has the reason why lock requests are refused */
 	uint64_t retry_ns;

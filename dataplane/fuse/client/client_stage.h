@@ -37,7 +37,7 @@ struct client_stage {
 	int (*poll)(struct fuse_client *f, bool all, uint64_t now_ns);
 	/* Called when the kernel has no more requests to read. */
 	void (*drained)(struct fuse_client *f);
-	/* Called after fuse_client_pull() has read all requests that it could. n_taken: the number
+	/* Called after fuse_client_pull() has read all requests that it could. n_taken: the count
 	 * of these requests. */
 	void (*polled)(struct fuse_client *f, int n_taken, uint64_t now_ns);
 	/* Called when there is no slot or buffer for another request. */

@@ -26,12 +26,12 @@
 #define CLIENT_COOKIE_PING (UINT64_MAX - 3)
 #define CLIENT_COOKIE_LOCKS (UINT64_MAX - 4)
 #define CLIENT_SLOTS FUSE_PROTO_CALLS_MAX
-/* Number of slots that are reserved for requests that the client itself makes. The client must be
+/* Count of slots that are reserved for requests that the client itself makes. The client must be
  * able to send these even if requests of the kernel occupy all other slots and wait for them. */
 #define CLIENT_SLOTS_INTERNAL 32
 /* Requests and responses up to this size are stored in the slot. */
 #define CLIENT_SMALL_BYTES 8192U
-/* Number of large buffers that READs leave free for WRITEs and for answers to other requests */
+/* Count of large buffers that READs leave free for WRITEs and for answers to other requests */
 #define CLIENT_READ_RESERVE 12
 /* How long the server has to end the request of a killed process before the client ends it. */
 #define CLIENT_KILLED_NS NSEC_PER_SEC
@@ -70,8 +70,8 @@ struct client_slot {
 	enum client_slot_kind kind;
 	uint32_t opcode;
 	uint32_t pid;
-	uint64_t unique; /* number of the request as the kernel sent it, including its RESEND bit;
-			    the reply has the same number */
+	uint64_t unique; /* ID of the request as the kernel sent it, including its RESEND bit; the
+			    reply has the same ID */
 	uint8_t *req; /* &small[0] or a buffer from the pool; has room for a tail after the request
 		       */
 	uint32_t req_len;  /* length of the request without the tail */
@@ -155,8 +155,8 @@ struct client_rdma {
 	bool has_waiting; /* requests wait for RDMA */
 	uint64_t retry_ns, asked_ns;
 	uint32_t n_changes; /* value of port_rdma_changes() when the last message was sent */
-	/* serial: number of queue pairs made since the start; made: value of serial when the pair
-	 * of each port was made. They show whether a request was sent before the pair was made. */
+	/* serial: count of queue pairs made since the start; made: value of serial when the pair of
+	 * each port was made. They show whether a request was sent before the pair was made. */
 	uint32_t serial, made[PORT_RDMA_LEGS_MAX];
 	enum port_rdma_reason reasons[PORT_RDMA_LEGS_MAX];
 	struct client_rdma_leg {
@@ -207,7 +207,7 @@ struct client_redirect {
 	bool pending;	   /* the client must connect to the worker at `to`, as soon as it can
 			      end the session */
 	bool active;	   /* the session is only with the worker at `to` */
-	unsigned n;	   /* number of redirects since the mount was last served */
+	unsigned n;	   /* count of redirects since the mount was last served */
 };
 
 /* A refusal of the session by the server that an operator has to resolve. */
@@ -258,11 +258,11 @@ struct client_prefetch {
 /* Cached entries of a directory for later opens. The server leases the names, so no other client
  * changes them meanwhile. */
 struct client_dir_cache {
-	uint64_t nodeid; /* number of the directory's node; 0: the entry is unused */
+	uint64_t nodeid; /* ID of the directory's node; 0: the entry is unused */
 	uint64_t sent_ns, n_shown;
 	uint32_t n_changes;
 	uint32_t body_len, handles_len, n_handles;
-	uint32_t n_names; /* number of names in the directory, without "." and ".." */
+	uint32_t n_names; /* count of names in the directory, without "." and ".." */
 	uint64_t at;	  /* value of dir_cache_at when the entries arrived */
 };
 
@@ -358,8 +358,8 @@ struct fuse_client {
 			      client_slot_request_copy() */
 	uint32_t largest;  /* length of the largest request so far */
 	unsigned n_used, n_pending, n_sent, n_interrupted;
-	unsigned n_unanswered;	   /* number of the kernel's requests that have no reply yet */
-	uint64_t n_read, n_behind; /* n_read: number of requests read since the start; n_behind: how
+	unsigned n_unanswered;	   /* count of the kernel's requests that have no reply yet */
+	uint64_t n_read, n_behind; /* n_read: count of requests read since the start; n_behind: how
 				      many of them were not the first of their burst */
 	bool resend_due;	   /* the kernel must resend a predecessor's unanswered requests */
 	/* unanswered_window, unanswered_most: highest number of unanswered requests in the current
@@ -393,8 +393,8 @@ struct fuse_client {
 	uint64_t read_ns;    /* when this worker last read a request */
 	bool is_reading;     /* this worker reads requests at present, so for a new request the
 				kernel may wake only this worker */
-	unsigned mount_worker_number;  /* number of this mount worker; 0: this worker owns the
-					  mount */
+	unsigned mount_worker_number; /* index of this mount worker, from 1; 0: this worker owns the
+					 mount */
 	struct launch_mount own_mount; /* mount worker: copy of the mount's configuration, but with
 					  this mount worker's own id */
 	struct client_head *owner;     /* mount worker: the head of the owner's state */

@@ -57,7 +57,7 @@ struct helpers_export {
 	int root_fd; /* descriptor of the export's root, which the helpers copy at STAGE_SERVING; -1
 			before */
 	uint16_t free[HELPERS_CALLS_MAX]; /* indexes of the calls in CALL_FREE */
-	uint16_t n_free;		  /* number of entries in use of `free` */
+	uint16_t n_free;		  /* count of entries in use of `free` */
 	char name[PLENUM_NAME_MAX];
 };
 
@@ -96,7 +96,7 @@ struct fs_helper {
 	int key_fd;	  /* LAUNCH_FD_KEY, read by each helper at its start */
 	uid_t uid;	  /* identity of the processes from STAGE_SERVING on */
 	gid_t gid;
-	unsigned n_exports, n_procs; /* number of used entries in `exports` and `procs` */
+	unsigned n_exports, n_procs; /* count of used entries in `exports` and `procs` */
 	uint8_t *arena; /* memory for data of calls, at the same address in all processes */
 	size_t arena_bytes;
 	size_t bytes; /* size in bytes of the mapping that contains this struct */
@@ -105,14 +105,14 @@ struct fs_helper {
 	uint8_t fds_static[HELPERS_FDS_STATIC / 8];
 	/* Calls that the worker has cancelled before a helper took them, as export << 8 | call. */
 	uint16_t taken_back[LAUNCH_EXPORTS_MAX * HELPERS_CALLS_MAX];
-	/* Number of entries in taken_back that the worker's callback has not received yet. */
+	/* Count of entries in taken_back that the worker's callback has not received yet. */
 	unsigned n_taken_back;
 	struct launch_ids ids[LAUNCH_IDS_MAX]; /* the configuration's ranges of mapped ids */
 	uint32_t n_ids;
 	bool sleeps;	 /* the value that the worker last wrote to worker_sleeps */
 	uint64_t wakes;	 /* expected wake-ups: how many writes to done_fd were made or will be made,
 			    and were not read yet */
-	unsigned n_arms; /* number of calls of wakes_read() while `wakes` is 0; a few of them read
+	unsigned n_arms; /* count of calls of wakes_read() while `wakes` is 0; a few of them read
 			    done_fd nevertheless */
 	struct helpers_proc procs[1 + LAUNCH_EXPORTS_MAX * HELPERS_PER_EXPORT]; /* the first process
 										   is the watcher */
@@ -134,8 +134,8 @@ struct helper {
 	uintptr_t arena; /* copies of pool->arena and pool->arena_bytes, by which the helper checks
 			    where the data of a call is */
 	size_t arena_bytes;
-	unsigned owner;	 /* number of this process as an owner in the journal and of directory
-			    locks */
+	unsigned owner;	 /* ID of this process as an owner of journal records and of directory locks
+			  */
 	uint64_t key[2]; /* key for signing the export's handles; derived from the host's key */
 	int root_fd;	 /* the export's root */
 	int root_mount_id;

@@ -33,7 +33,7 @@
 /* Maximum number of mounts in a journal. It is larger than LAUNCH_SESSIONS_MAX, because some mounts
  * have no session at present. */
 #define JOURNAL_MOUNTS_MAX 12288U
-/* Number of records of each mount; at least twice FUSE_PROTO_CALLS_MAX. */
+/* Count of records of each mount; at least twice FUSE_PROTO_CALLS_MAX. */
 #define JOURNAL_RECORDS 512U
 /* Maximum number of helper threads of all workers that serve the export */
 #define JOURNAL_OWNERS_MAX 2048U
@@ -103,7 +103,7 @@ struct journal_file; /* the layout; private to fuse_journal.c */
 
 struct journal {
 	struct journal_file *file;
-	unsigned owner; /* number of the owner that this worker has registered; 0: none */
+	unsigned owner; /* ID of the owner that this worker has registered; 0: none */
 };
 
 /* Returns the size of the journal in the memfd; the caller may use the space behind it. The size is

@@ -254,8 +254,7 @@ struct fuse_proto_server {
 #define FUSE_PROTO_RDMA_CHECK 1
 
 struct fuse_proto_rdma_leg {
-	uint8_t leg;	/* number of the leg, chosen by the client, below
-			   FUSE_PROTO_RDMA_LEGS_MAX */
+	uint8_t leg;	/* index of the leg, chosen by the client, below FUSE_PROTO_RDMA_LEGS_MAX */
 	uint8_t status; /* in the request: 0, or FUSE_PROTO_RDMA_CHECK; in the answer: 0, or the
 			   reason why there is no pair */
 	uint8_t link;	/* link type of the sender: 1 InfiniBand, 2 RoCE v2; 3 is reserved */
@@ -327,8 +326,8 @@ struct fuse_proto_ping {
 	uint8_t what;	/* enum fuse_proto_ping_what */
 	uint8_t depth;	/* 1 to FUSE_PROTO_PING_DEPTH_MAX */
 	uint8_t status; /* set in the answer: enum fuse_proto_ping_status */
-	uint32_t count; /* number of transfers, 1 to FUSE_PROTO_PING_COUNT_MAX; in the answer:
-			   number of completed transfers */
+	uint32_t count; /* count of transfers, 1 to FUSE_PROTO_PING_COUNT_MAX; in the answer: count
+			   of completed transfers */
 	uint32_t len;	/* bytes of each transfer, 1 to FUSE_PROTO_MAX_WRITE */
 	uint64_t addr;
 	uint64_t took_ns; /* set in the answer: duration of all transfers together */
@@ -342,10 +341,10 @@ struct fuse_proto_ping_order {
 	uint8_t what;  /* enum fuse_proto_ping_what */
 	uint8_t depth; /* 1 to FUSE_PROTO_PING_DEPTH_MAX */
 	uint8_t pad[2];
-	uint32_t count; /* number of transfers, 1 to FUSE_PROTO_PING_ORDER_COUNT_MAX; the client
-			   makes several requests, each with at most FUSE_PROTO_PING_COUNT_MAX
-			   transfers */
-	uint32_t len;	/* bytes of each transfer, 1 to FUSE_PROTO_MAX_WRITE */
+	uint32_t
+		count; /* count of transfers, 1 to FUSE_PROTO_PING_ORDER_COUNT_MAX; the client makes
+			  several requests, each with at most FUSE_PROTO_PING_COUNT_MAX transfers */
+	uint32_t len;  /* bytes of each transfer, 1 to FUSE_PROTO_MAX_WRITE */
 	uint32_t pad2;
 };
 #define FUSE_PROTO_PING_ORDER_COUNT_MAX 4096

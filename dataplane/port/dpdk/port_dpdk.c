@@ -29,7 +29,7 @@
 #define LINK_LOOK_NS (50 * NSEC_PER_MSEC)
 /* Interval of attempts to restart the device after a reset of the PF. */
 #define RESTART_NS NSEC_PER_SEC
-#define FRESH 32U /* number of buffers taken from the pool at once */
+#define FRESH 32U /* count of buffers taken from the pool at once */
 
 struct port_dpdk {
 	struct port *port;
@@ -53,8 +53,8 @@ struct port_dpdk {
 	bool control_queued; /* the port's own control frames are queued, so this call must drain tx
 			      */
 	struct packet_writer *capture; /* ring of the capture; NULL: no capture */
-	unsigned n_captured; /* number of frames in tx that were captured already when the device
-				did not accept them */
+	unsigned n_captured; /* count of frames in tx that were captured already when the device did
+				not accept them */
 	uint64_t tx_offload; /* value of the mbuf field tx_offload: the lengths of the headers */
 	unsigned n_held, n_tx, n_fresh;
 	struct rte_mbuf *held[PORT_BURST_MAX]; /* mbufs that the last rx call returned, which its

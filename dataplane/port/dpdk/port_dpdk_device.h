@@ -29,7 +29,7 @@ struct port_dpdk_state {
 	uint64_t check_ns, wait_ns; /* check_ns: when to check next whether the device has received
 				       anything; UINT64_MAX: never. wait_ns: interval until the
 				       check after that */
-	uint64_t frames;	    /* number of frames received when the link came back */
+	uint64_t frames;	    /* count of frames received when the link came back */
 };
 
 /* Registers s for resets and requests to remove the device, until port_dpdk_state_end(); s must not

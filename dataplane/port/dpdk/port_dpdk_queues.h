@@ -15,10 +15,9 @@ struct rte_mempool;
 struct port_dpdk_queues {
 	struct rte_mempool *pool; /* memory of the buffers, which the caller frees after closing
 				     the device */
-	uint16_t n_rx;		  /* number of receive queues, numbered from 0; sending uses queue 0
-				     only */
-	uint16_t first;		  /* the queue that the next call reads first */
-	unsigned tx_flags;	  /* flags for port_l2_build_udp */
+	uint16_t n_rx;	   /* count of receive queues, numbered from 0; sending uses queue 0 only */
+	uint16_t first;	   /* the queue that the next call reads first */
+	unsigned tx_flags; /* flags for port_l2_build_udp */
 	uint64_t tx_mbuf_flags;
 };
 

@@ -16,15 +16,15 @@ struct port_dpdk_wants {
 	uint32_t mtu;
 	unsigned room;	     /* number of bytes of a buffer that a frame may fill */
 	uint32_t memory_mib; /* how much of the worker's memory is for this port, MiB */
-	uint16_t queues; /* number of receive queues over which the device can spread packets; at
-			    least 1 */
-	bool all_queues; /* the device spreads packets over all its queues, even if some are not
-			    read */
+	uint16_t queues;     /* count of receive queues over which the device can spread packets; at
+				least 1 */
+	bool all_queues;     /* the device spreads packets over all its queues, even if some are not
+				read */
 };
 
 struct port_dpdk_sizes {
 	uint16_t rx_queues;
-	uint16_t rx_descriptors; /* number of receive descriptors per queue */
+	uint16_t rx_descriptors; /* count of receive descriptors per queue */
 	uint16_t tx_descriptors;
 };
 
@@ -39,7 +39,7 @@ unsigned port_dpdk_sizes_buffers(const struct port_dpdk_sizes *s, unsigned cache
 uint32_t port_dpdk_sizes_buffer_bytes(unsigned room);
 
 struct port_dpdk_got {		      /* the sizes that the port has got */
-	uint16_t wanted, descriptors; /* wanted: number of receive queues that the port should have;
+	uint16_t wanted, descriptors; /* wanted: count of receive queues that the port should have;
 					 descriptors: receive descriptors per queue */
 	int device_node, memory_node; /* NUMA nodes of device and memory; negative: none or
 					 unknown */

@@ -17,9 +17,8 @@ struct port_early { /* the probes of one address */
 	int fd;	    /* the packet socket; -1: there are no early probes */
 	char ifname[IFNAMSIZ];
 	struct port_l2_local local; /* the port's addresses; the probes contain this MAC */
-	unsigned n_sent;	    /* number of probes that were sent; 0 if any probe could not
-				       be sent */
-	uint64_t sent_ns;	    /* when the last probe was sent */
+	unsigned n_sent;  /* count of probes that were sent; 0 if any probe could not be sent */
+	uint64_t sent_ns; /* when the last probe was sent */
 };
 
 struct port_early_all {

@@ -13,7 +13,7 @@
 #include "dataplane/port/port.h"
 
 #define PORT_JOIN_LINK_NS (3 * NSEC_PER_SEC) /* how long to wait for a link */
-/* Number of bursts that one call reads before it is the turn of other ports. */
+/* After this many bursts, a call returns, so that the worker can read from other ports. */
 #define PORT_JOIN_BURSTS 64U
 
 struct port_joining {

@@ -10,7 +10,7 @@
 
 #define BUCKETS 1024U /* a power of two, at least twice PORT_NEIGH_MAX */
 #define NO_ENTRY UINT16_MAX
-/* Number of entries in the cache that maps destinations to neighbours; a power of two. */
+/* Count of entries in the cache that maps destinations to neighbours; a power of two. */
 #define KNOWN 64U
 #define NO_PARK UINT8_MAX
 #define DEFEND_NS (10 * NSEC_PER_SEC) /* DEFEND_INTERVAL of RFC 5227 */

@@ -15,7 +15,7 @@
 #define PORT_NEIGH_MAX 512 /* maximum number of neighbours in the table */
 /* Maximum number of frames that wait for neighbours; at most one frame for each neighbour. */
 #define PORT_NEIGH_PARKED 32
-#define PORT_NEIGH_PROBES 3 /* number of duplicate address probes for the port's own address */
+#define PORT_NEIGH_PROBES 3 /* count of duplicate address probes for the port's own address */
 #define PORT_NEIGH_PROBE_NS (60 * NSEC_PER_MSEC)
 /* Time before the first retry of a request. Each retry doubles it, up to a second. */
 #define PORT_NEIGH_RETRY_NS (50 * NSEC_PER_MSEC)

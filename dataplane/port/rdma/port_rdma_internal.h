@@ -21,7 +21,7 @@ struct rdma_device {
 					was removed */
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
-	unsigned n_ops; /* number of ops in flight */
+	unsigned n_ops; /* count of ops in flight */
 	bool armed, gids_moved;
 	enum port_rdma_gpu gpu;
 };

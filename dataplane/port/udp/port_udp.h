@@ -9,8 +9,8 @@
 #include "dataplane/port/port.h"
 
 struct port_udp_counters {
-	uint64_t tx_datagrams; /* number of datagrams passed to the kernel */
-	uint64_t tx_calls;     /* number of system calls that sent anything */
+	uint64_t tx_datagrams; /* count of datagrams passed to the kernel */
+	uint64_t tx_calls;     /* count of system calls that sent anything */
 	uint64_t tx_lost;      /* datagrams that the kernel refused: no route, link down, filtered,
 				  or too big */
 	uint64_t tx_full;      /* flushes that found the socket buffer full; no datagram was lost by
@@ -21,7 +21,7 @@ struct port_udp_counters {
 	uint64_t rx_datagrams;
 	uint64_t rx_bytes;
 	uint64_t rx_bursts;
-	uint64_t rx_calls;    /* number of system calls that received anything */
+	uint64_t rx_calls;    /* count of system calls that received anything */
 	uint64_t rx_dropped;  /* datagrams that were truncated or had an invalid address, and were
 				 dropped */
 	uint64_t rx_overflow; /* datagrams dropped because the socket buffer was full; the

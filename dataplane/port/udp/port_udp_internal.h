@@ -70,7 +70,7 @@ struct udp_tx {
 	uint8_t *room; /* TX_ROOM_BYTES of address space; pages are allocated on first use */
 	size_t room_used;
 	unsigned n_bursts, n_datagrams, n_iov;
-	unsigned sent;	/* number of bursts that the kernel has taken */
+	unsigned sent;	/* count of bursts that the kernel has taken */
 	uint32_t bytes; /* bytes of queued payload */
 	bool stashed;	/* the queued payload was copied to `stash`, so the caller may reuse its own
 			   memory */
@@ -88,7 +88,7 @@ struct udp_rx {
 	uint64_t read_ns;     /* when the buffers were read, by the same clock as the packets'
 				 timestamps */
 	uint8_t *bufs;	/* RX_BUFS buffers of RX_BUF_BYTES; pages are allocated on first use */
-	unsigned batch; /* number of buffers in a system call; grows under load */
+	unsigned batch; /* count of buffers in a system call; grows under load */
 	/* Buffers that the last system call filled; `next` is the first one that was not returned
 	 * yet. */
 	unsigned filled, next;
@@ -103,11 +103,11 @@ struct udp_rx {
 struct udp_hot {
 	int fd; /* socket of the hot peer; -1: no peer is hot */
 	struct datagram_addr peer;
-	uint32_t streak; /* number of consecutive buffers from `peer`, while no peer is hot */
+	uint32_t streak; /* count of consecutive buffers from `peer`, while no peer is hot */
 	/* Buffers from the common and from the hot socket since the last check. */
 	uint32_t main_n, hot_n;
-	uint32_t skipped;    /* number of empty rx calls since the common socket was read */
-	uint32_t since_main; /* number of buffers from the hot socket since the common socket was
+	uint32_t skipped;    /* count of empty rx calls since the common socket was read */
+	uint32_t since_main; /* count of buffers from the hot socket since the common socket was
 				read */
 	/* main_busy: the last read of the common socket returned packets, perhaps bulk data that
 	 * the hot peer sent from other source ports; both sockets are then read in turn. main_due:
@@ -121,7 +121,7 @@ struct port_udp {
 	 * them, because a watched socket delays the sender of each packet by some 300 ns. */
 	int poll_fd;
 	bool watched;
-	uint32_t unarmed; /* number of rx calls since the last arm() */
+	uint32_t unarmed; /* count of rx calls since the last arm() */
 	struct udp_local local;
 	int announce_fd; /* socket for announcements; negative: the worker lacks CAP_NET_RAW, so
 			    switches learn the address only from other packets */

@@ -30,7 +30,7 @@
 #define LARGE_FRAME 4096U /* a page, which is the kernel's maximum */
 /* The kernel's headroom, the Ethernet header, and VLAN tags. */
 #define FRAME_OVERHEAD (256U + PORT_L2_ETHER_BYTES + 8U)
-/* Number of frames that the kernel takes in one call if the driver copies frames. */
+/* Count of frames that the kernel takes in one call if the driver copies frames. */
 #define CALL_FRAMES 32U
 #define SEND_CALLS_MAX (TX_RING / 16)
 #define QUEUES_PATH "/sys/class/net/%.15s/queues"

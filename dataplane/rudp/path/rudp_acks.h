@@ -10,7 +10,7 @@
 #include "dataplane/rudp/wire/wire.h"
 #include "netcfg/base/base.h"
 
-/* Number of words, each with a bit for each of 64 packets. They are enough for all packets that a
+/* Count of words, each with a bit for each of 64 packets. They are enough for all packets that a
  * sender may have in flight. */
 #define RUDP_ACK_WORDS 64U
 #define RUDP_ACK_EVERY_PACKETS 32
@@ -19,7 +19,7 @@
 
 struct rudp_acks {
 	uint64_t top;	  /* highest packet number seen, 0: none */
-	uint64_t arrived; /* number of packets that arrived, each counted once, including those that
+	uint64_t arrived; /* count of packets that arrived, each counted once, including those that
 			     were dropped for lack of memory */
 	uint64_t top_ns, top_gap; /* top_ns: when packet `top` arrived; top_gap: time between the
 				     last poll before that and the packet's arrival */

@@ -26,8 +26,8 @@ struct rudp_cc {
 	uint64_t late_ns;	/* smoothed delay of late threads at both hosts */
 	uint64_t noise_ns;	/* variation of round trips; set by the caller */
 	uint64_t reordering_ns; /* how late reordered packets have arrived; set by the caller */
-	unsigned n_delays;	/* number of samples in the current round; round_min_ns is their
-				   minimum */
+	unsigned
+		n_delays; /* count of samples in the current round; round_min_ns is their minimum */
 	uint32_t acked, lost, round_acked,
 		round_lost; /* counts of packets; round_*: in the current round */
 };

@@ -7,7 +7,7 @@
 #define SAMPLES_LEAST 2U
 #define WINDOWS_SLOW 2
 #define WINDOWS_GOOD 2
-#define USUAL_WINDOWS 16U /* number of windows in the average */
+#define USUAL_WINDOWS 16U /* count of windows in the average */
 #define USUAL_LEAST 3U	  /* with fewer windows, the usual round trip of the path is unknown */
 /* If no other path is faster, the round trip of a slow path becomes its usual round trip after
  * about an hour, because the peer may now be farther away. */

@@ -28,7 +28,7 @@ struct rudp_latency { /* a struct of zeros: nothing is known yet */
 	 * last_took: how long it lasted. */
 	uint64_t last, last_ns, last_took;
 	uint64_t usual;	  /* average of `last` over windows that were not slow */
-	unsigned windows; /* number of windows in that average, up to a limit */
+	unsigned windows; /* count of windows in that average, up to a limit */
 	uint64_t slow;	  /* round trip because of which the path counts as slow; 0: the path is
 			     not slow */
 	uint64_t than;	  /* the round trip with which `slow` was compared */

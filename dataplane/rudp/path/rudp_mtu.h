@@ -19,9 +19,9 @@
 #include "netcfg/base/base.h"
 
 #define RUDP_MTU_BASE 1280U /* IPv6's minimum (RFC 8200); a port with a smaller MTU is refused */
-#define RUDP_MTU_PROBES 4   /* number of sizes that can be probed at the same time */
-/* Number of probes of one size before it counts as too large (RFC 8899, MAX_PROBES); more on a path
- * that loses packets. */
+#define RUDP_MTU_PROBES 4   /* count of sizes that can be probed at the same time */
+/* After this many lost probes of one size, that size is too large (RFC 8899, MAX_PROBES). A path
+ * that loses packets needs more lost probes. */
 #define RUDP_MTU_TRIES 3
 #define RUDP_MTU_TRIES_MOST 16
 #define RUDP_MTU_STEP 16U /* the search ends when it could gain fewer bytes than this */

@@ -40,8 +40,8 @@ struct rudp_quality { /* one path; all zeros: nothing is known yet */
 			      false */
 	uint64_t report_ns, out_top, in_top;
 	uint32_t out_missing, in_missing;
-	int64_t in_missing_sum; /* number of the peer's packets that are missing; decreases when
-				   late packets arrive */
+	int64_t in_missing_sum; /* count of the peer's packets that are missing; decreases when late
+				   packets arrive */
 	uint64_t in_lost;	/* maximum of in_missing_sum: how many packets of the peer were
 				   lost */
 	uint32_t peer_srtt_us;	/* round trip as the peer measures it; 0: unknown */
@@ -55,7 +55,7 @@ struct rudp_quality { /* one path; all zeros: nothing is known yet */
 	uint64_t out_ended_ns;	      /* when this side's packets last stopped being lossy; 0:
 					 never */
 	uint64_t unanswered_ns;	      /* when a packet last got no answer in time; 0: never */
-	uint8_t sent;		      /* number of probes that were sent, up to a limit */
+	uint8_t sent;		      /* count of probes that were sent, up to a limit */
 	bool avoided; /* another path loses much less and carries the load instead */
 };
 

@@ -9,8 +9,8 @@
 
 #include "dataplane/rudp/path/rudp_acks.h"
 
-#define RUDP_RING_FIRST 32U /* number of packet records that a path has itself */
-/* Number of packet records of a path when it begins to use the memory of the session. */
+#define RUDP_RING_FIRST 32U /* count of packet records that a path has itself */
+/* Count of packet records of a path when it begins to use the memory of the session. */
 #define RUDP_RING_MIN 512U
 /* Maximum number of packet records of a path: enough for a window of 4 MiB. */
 #define RUDP_RING_MAX 4096U
@@ -38,7 +38,7 @@ struct pkt_rec {
 	uint16_t bytes;
 	uint8_t state : 4;  /* enum pkt_state */
 	uint8_t source : 4; /* source port, see datagram.h */
-	uint8_t n_chunks;   /* number of chunks, from `chunk` on */
+	uint8_t n_chunks;   /* count of chunks, from `chunk` on */
 };
 _Static_assert(sizeof(struct pkt_rec) == 24, "small, because there are many");
 #define RUDP_REORDER_FIRST_NS (100 * NSEC_PER_USEC)

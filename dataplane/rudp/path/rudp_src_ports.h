@@ -18,7 +18,7 @@
 
 struct rudp_src_ports { /* a struct of zeros: only source port 0 is used, and no additional port of
 			   the peer is known */
-	uint8_t n;	/* number of this endpoint's source ports besides source port 0 */
+	uint8_t n;	/* count of this endpoint's source ports besides source port 0 */
 	uint8_t usable; /* a bit for each source port that reaches the peer and carries load */
 	uint8_t lost;	/* a bit for each source port whose probes have failed for a long time, or
 			   that often stopped reaching the peer after a probe had arrived */

@@ -26,8 +26,8 @@ struct rudp_handshake {
 	uint8_t path;
 	uint8_t n_late;	 /* client: consecutive handshakes that were not accepted in time */
 	uint8_t n_stale; /* client: consecutive cookies that the server rejected */
-	/* client: n_failed: number of consecutive rounds of handshakes that failed; refused_paths:
-	 * a bit for each path that was refused in the current round */
+	/* client: n_failed: count of consecutive rounds of handshakes that failed; refused_paths: a
+	 * bit for each path that was refused in the current round */
 	uint8_t n_failed, refused_paths;
 	unsigned n_sent;
 	uint32_t stamp;

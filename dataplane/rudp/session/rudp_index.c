@@ -157,10 +157,10 @@ void rudp_index_drop(struct rudp_session *s)
 /* A ring of the latest HELLOs that created sessions. Each HELLO is also in a hash chain, ordered by
  * age: the oldest HELLO of the ring is the last one of its chain. */
 struct rudp_hellos {
-	unsigned n, n_used; /* size of the ring; number of its entries in use */
+	unsigned n, n_used; /* size of the ring; count of its entries in use */
 	unsigned next;	    /* index of the next entry to write, which is the oldest one if all are
 			       in use */
-	unsigned mask;	    /* number of chains minus 1 */
+	unsigned mask;	    /* count of chains minus 1 */
 	struct hello_used {
 		uint64_t hash;
 		uint32_t next; /* index of the next entry of the chain plus 1; 0: this is the last

@@ -183,9 +183,9 @@ struct wire_source {   /* the fields of a LABEL with SOURCE */
 
 struct wire_report {	      /* the report in a PING: what its sender has counted on the path */
 	uint32_t top;	      /* highest packet number that arrived at the sender of the report */
-	uint32_t arrived;     /* number of packets that have arrived, each counted once */
-	uint32_t probes_lost; /* number of MTU probes that the sender of the report has sent and
-				 that were lost */
+	uint32_t arrived;     /* count of packets that have arrived, each counted once */
+	uint32_t probes_lost; /* count of MTU probes that the sender of the report has sent and that
+				 were lost */
 	uint32_t srtt_us;     /* smoothed round trip as the sender of the report measures it; 0:
 				 unknown */
 };
@@ -196,8 +196,8 @@ struct wire_data {
 	uint32_t msg_len;
 	uint16_t chunk_bytes;
 	uint32_t credit;
-	uint16_t n_carried; /* number of chunks in this packet, from chunk_index on */
-	uint16_t n_chunks;  /* number of chunks in the message, computed from other fields */
+	uint16_t n_carried; /* count of chunks in this packet, from chunk_index on */
+	uint16_t n_chunks;  /* count of chunks in the message, computed from other fields */
 	const uint8_t *payload;
 	uint16_t payload_len;
 };

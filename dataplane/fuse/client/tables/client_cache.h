@@ -21,7 +21,7 @@
 #define CLIENT_CACHE_LEASES 2048U
 
 struct client_dir_attr {
-	uint64_t nodeid; /* number of the directory's node; 0: the entry is unused */
+	uint64_t nodeid; /* ID of the directory's node; 0: the entry is unused */
 	uint64_t sent_ns;
 	uint32_t n_changes; /* value of the node's n_changes when the client stored `attr` */
 	struct fuse_attr attr;
@@ -38,14 +38,14 @@ struct client_dir_end {
  * creates names. A Bloom filter holds the names that this client may have created in it. The filter
  * stays useful for thousands of names. */
 struct client_empty_dir {
-	uint64_t nodeid; /* number of the directory's node; 0: the entry is unused */
+	uint64_t nodeid; /* ID of the directory's node; 0: the entry is unused */
 	uint64_t sent_ns;
 	uint32_t *names;
 };
 
 /* A file that this client has created, and that no other client changes for a while. */
 struct client_created {
-	uint64_t nodeid; /* number of the file's node; 0: the entry is unused */
+	uint64_t nodeid; /* ID of the file's node; 0: the entry is unused */
 	uint64_t sent_ns;
 	uint32_t n_changes; /* value of the node's n_changes when the client stored `attr` */
 	struct fuse_attr attr;
@@ -53,7 +53,7 @@ struct client_created {
 
 /* A file's attributes after a WRITE. */
 struct client_written {
-	uint64_t nodeid; /* number of the file's node; 0: the entry is unused */
+	uint64_t nodeid; /* ID of the file's node; 0: the entry is unused */
 	uint64_t sent_ns;
 	uint32_t n_changes; /* value of the node's n_changes when the client stored `attr` */
 	uint32_t n_moves;   /* value of client_cache.n_moves when the client stored `attr` */

@@ -19,7 +19,7 @@
 #define CHUNKS_BYTES ((size_t)CLIENT_CHUNKS_MAX * sizeof(struct client_chunk))
 #define CHUNK_BYTES (CLIENT_CHUNK_NODES * sizeof(struct client_node))
 #define CHUNK_COMPANION_BYTES (CLIENT_CHUNK_NODES * sizeof(uint64_t))
-/* Number of empty chunks that keep their memory (1.2 MB in total). The kernel often looks up a node
+/* Count of empty chunks that keep their memory (1.2 MB in total). The kernel often looks up a node
  * again soon after it has forgotten it. */
 #define EMPTY_MAX 16U
 /* A lookup count of this value never changes again, and its node is never freed. */

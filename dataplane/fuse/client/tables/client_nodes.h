@@ -19,7 +19,7 @@ struct client_chunk {
 struct client_nodes {
 	struct client_state *state;
 	uint32_t *hash;	 /* heads of the hash chains: numbers of records; 0: the chain is empty */
-	uint32_t n_hash; /* number of chains in use; grows and shrinks by one at a time */
+	uint32_t n_hash; /* count of chains in use; grows and shrinks by one at a time */
 	uint32_t n_used;
 	struct client_chunk *chunks;
 	/* Heads of lists of chunks. partial: chunks with used and free records; empty: chunks with

@@ -19,7 +19,7 @@
 
 #define CLIENT_NODES_MAX (1U << 24)
 #define CLIENT_FILES_MAX (1U << 20)
-/* Number of node records whose memory is released together. */
+/* Count of node records whose memory is released together. */
 #define CLIENT_CHUNK_NODES 512U
 #define CLIENT_CHUNKS_MAX (CLIENT_NODES_MAX / CLIENT_CHUNK_NODES)
 
@@ -49,18 +49,17 @@ struct client_special {
 };
 
 struct client_node {
-	uint64_t n_lookups; /* number of lookups that the kernel has made and not yet forgotten */
+	uint64_t n_lookups; /* count of lookups that the kernel has made and not yet forgotten */
 	uint32_t reuse;	    /* counts the uses of the record; the upper half of the node's number */
 	uint32_t next;	    /* next record in the hash chain or free list; a successor rebuilds
 			       chains and lists */
-	uint32_t n_pins;    /* number of pins by files and requests; a successor counts them
-			       again */
-	uint32_t n_changes; /* number of acknowledged changes */
+	uint32_t n_pins;    /* count of pins by files and requests; a successor counts them again */
+	uint32_t n_changes; /* count of acknowledged changes */
 	uint32_t lost; /* how often changes may have been lost, shifted by one; bit 0: a caller of
 			  fsync has seen the last loss */
 	uint8_t flags; /* CLIENT_NODE_*; published last */
 	uint8_t handle_len;
-	/* Number of open files that use the kernel's page cache, and of those that bypass it. A
+	/* Count of open files that use the kernel's page cache, and of those that bypass it. A
 	 * count of 255 never changes again, because the true number is unknown. A successor counts
 	 * them again. */
 	uint8_t n_cached, n_direct;
@@ -128,13 +127,13 @@ struct client_head {
 				can be told apart */
 	/* Value of `reuse` for records that were never used; random in a new state. */
 	uint32_t reuse;
-	uint32_t n_nodes; /* number of records that have ever been used; always includes records 0
+	uint32_t n_nodes; /* count of records that have ever been used; always includes records 0
 			     and 1 */
 	uint32_t n_files;
 	uint32_t served;   /* a server has served the mount, so verifier is valid */
 	uint64_t verifier; /* the server's verifier (struct fuse_proto_server); if it shows a loss,
 			      published only after all nodes are marked */
-	uint64_t internal_requests; /* number of internal requests so far */
+	uint64_t internal_requests; /* count of internal requests so far */
 	/* For each chunk: 1 if the chunk has no used node, and its memory was released or is about
 	 * to be released. Do not read the memory of such a chunk, because reading allocates it. */
 	uint8_t released[CLIENT_CHUNKS_MAX];

@@ -25,8 +25,8 @@
 struct client_trial {	      /* all zeros: no trial has been made, and only the owner reads */
 	bool all;	      /* whether all workers read now */
 	bool kept;	      /* result of the last trial: whether all workers should read */
-	unsigned n_windows;   /* number of windows of the trial so far, including the current one;
-				 0: no trial is running */
+	unsigned n_windows;   /* count of windows of the trial so far, including the current one; 0:
+				 no trial is running */
 	uint64_t since_ns;    /* when the window began */
 	uint64_t n, n_behind; /* values of n and n_behind at since_ns */
 	uint64_t rates[2];    /* requests per second, summed over the trial's windows; index 1: all
@@ -39,7 +39,7 @@ static inline bool client_trial_is_due(const struct client_trial *t, uint64_t no
 	return PLENUM_UNLIKELY(now_ns - t->since_ns >= CLIENT_TRIAL_WINDOW_NS);
 }
 
-/* Call at due_ns or later. n: number of requests that all workers have read so far. n_behind: how
+/* Call at due_ns or later. n: count of requests that all workers have read so far. n_behind: how
  * many of the requests that the owner has read followed another request in the same burst. Many
  * such requests show that the owner's core does not keep up. now_ns must never decrease. */
 void client_trial_look(struct client_trial *t, uint64_t n, uint64_t n_behind, uint64_t now_ns);

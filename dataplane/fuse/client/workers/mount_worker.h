@@ -20,14 +20,14 @@
 #include "dataplane/rudp/rudp.h"
 
 #define MOUNT_WORKER_SLOTS 64U
-/* Number of further slots, for requests that a mount worker reads itself. */
+/* Count of further slots, for requests that a mount worker reads itself. */
 #define MOUNT_WORKER_READS 32U
 #define MOUNT_WORKER_SLOTS_ALL (MOUNT_WORKER_SLOTS + MOUNT_WORKER_READS)
 #define MOUNT_WORKER_FILES 1024U
-/* Number of files with records in mount_worker_area and mount_worker_reads. The records of further
+/* Count of files with records in mount_worker_area and mount_worker_reads. The records of further
  * files are in mount_worker_more. */
 #define MOUNT_WORKER_FILES_FIRST 64U
-/* Number of entries of the table that one file may use. The file handle determines which, so a
+/* Count of entries of the table that one file may use. The file handle determines which, so a
  * search checks only these. */
 #define MOUNT_WORKER_FILE_WAYS 8U
 #define MOUNT_WORKER_BUF_BYTES (((size_t)RUDP_MSG_BYTES_MAX + 4095) & ~(size_t)4095)
@@ -75,7 +75,7 @@ struct mount_worker_slot {
 	uint32_t len;		    /* length of the request in its buffer */
 	uint32_t file;
 	uint32_t opcode;
-	uint64_t unique;     /* number of the request, from the kernel */
+	uint64_t unique;     /* ID of the request, from the kernel */
 	uint64_t fh, nodeid; /* the kernel's numbers */
 	uint8_t reply[24];   /* the reply to a WRITE: struct fuse_out_header, struct
 				fuse_write_out */
@@ -129,8 +129,7 @@ struct mount_worker_area { /* a struct of zeros is an empty area */
 /* Requests that a mount worker reads. */
 struct mount_worker_reads {
 	/* Written by the mount worker. */
-	_Alignas(64) uint64_t n_read;		/* number of requests read from the kernel since the
-						   start */
+	_Alignas(64) uint64_t n_read; /* count of requests read from the kernel since the start */
 	uint32_t populated[MOUNT_WORKER_READS]; /* per buffer: how many of its first bytes have
 						   pages; if the mount worker is killed during a
 						   read, a request that fits into these bytes is
@@ -142,7 +141,7 @@ struct mount_worker_reads {
 	_Alignas(64) uint64_t posted;
 	struct mount_worker_slot slots[MOUNT_WORKER_READS];
 	struct mount_worker_note { /* changes of a file that a mount worker reports to the owner */
-		uint32_t out;	   /* number of requests in flight */
+		uint32_t out;	   /* count of requests in flight */
 		/* How many WRITEs have begun or ended since the start. wrote: WRITEs that are not
 		 * synchronous; synced: synchronous WRITEs. */
 		uint32_t wrote, synced;

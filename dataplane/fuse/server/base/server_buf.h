@@ -12,8 +12,8 @@
 #include "netcfg/base/base.h"
 
 #define BUF_CLASSES 3
-#define BUF_PEERS 16384 /* number of peer numbers; larger than the maximum number of sessions */
-/* Number of ranges of message sizes. All sizes in a range have the same classes and limits. */
+#define BUF_PEERS 16384 /* count of peer numbers; larger than the maximum number of sessions */
+/* Count of ranges of message sizes. All sizes in a range have the same classes and limits. */
 #define BUF_SIZES 4
 #define BUF_NOBODY 0 /* peer number for buffers without a limit */
 /* Space before the data of each buffer, for the user of the buffer. */
@@ -31,15 +31,15 @@ struct buf_class {
 	uint16_t *peers;     /* for each slot: the number of the peer that uses it, and two flags.
 				PEER_LARGE: the slot has a large message; PEER_TRIAL: the peer is on
 				trial */
-	unsigned n_large;    /* number of slots with large messages */
-	unsigned n_trial;    /* number of slots of peers on trial */
+	unsigned n_large;    /* count of slots with large messages */
+	unsigned n_trial;    /* count of slots of peers on trial */
 	bool pinned; /* the class is registered with an RDMA device, so its pages must not be
 			freed */
 };
 
 struct buf_pool {
 	struct buf_class classes[BUF_CLASSES];
-	/* Number of slots that each peer uses, by class, for small and for large messages. */
+	/* Count of slots that each peer uses, by class, for small and for large messages. */
 	uint16_t (*held)[BUF_CLASSES][2];
 };
 

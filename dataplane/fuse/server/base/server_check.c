@@ -22,7 +22,7 @@ enum check_name {
 struct check_rule { /* the layout of a request behind struct fuse_in_header */
 	bool served;
 	uint8_t names[CHECK_NAMES_MAX];
-	uint8_t n_handles; /* number of handles in the tail */
+	uint8_t n_handles; /* count of handles in the tail */
 	uint16_t arg_bytes;
 };
 

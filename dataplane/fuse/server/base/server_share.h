@@ -16,7 +16,7 @@
 #include "dataplane/datagram.h"
 #include "dataplane/launch.h"
 
-/* Number of slots. The slot of a worker has the index of the worker's number. Worker numbers begin
+/* Count of slots. The slot of a worker has the index of the worker's number. Worker numbers begin
  * at 1, and a new worker gets the lowest free number. */
 #define SHARE_SLOTS 256U
 #define SHARE_LEASE_WAYS 4U
@@ -38,7 +38,7 @@ struct server_lease {
 	uint64_t holder;  /* ID of the mount that has the lease; LEASE_SEVERAL: several mounts */
 	uint64_t changer; /* ID of the mount that last changed the file or asked to change it;
 			     LEASE_SEVERAL: several mounts */
-	uint32_t busy;	  /* number of changes in progress; valid only if `incarnation` equals
+	uint32_t busy;	  /* count of changes in progress; valid only if `incarnation` equals
 			     share_slot.incarnation */
 	uint32_t incarnation;
 };
@@ -46,22 +46,22 @@ struct server_lease {
 struct share_slot {
 	_Alignas(64) uint64_t seen_ns; /* time of the heartbeat, by clock_now_ns() */
 	uint64_t born_ns;	       /* when this incarnation of the worker started */
-	uint32_t incarnation;  /* number of starts of the worker; 0: the slot was never used */
-	uint32_t n_untracked;  /* number of changes in progress for which the lease table had no
-				  free entry */
+	uint32_t incarnation;  /* count of starts of the worker; 0: the slot was never used */
+	uint32_t n_untracked;  /* count of changes in progress for which the lease table had no free
+				  entry */
 	uint64_t untracked_ns; /* when the last change without an entry in the lease table ended */
 	uint64_t forgotten_ns; /* changes that ended before this time may be missing in the lease
 				  table */
 	uint64_t n_changes, changes_forgotten,
-		untracked_changed; /* n_changes: number of this worker's changes; changes_forgotten:
+		untracked_changed; /* n_changes: count of this worker's changes; changes_forgotten:
 				      value of n_changes at the last change that was forgotten;
 				      untracked_changed: its value at the last change that had no
 				      entry in the lease table */
-	/* number of mounts that still have to reclaim their open files, and how many of them are in
+	/* count of mounts that still have to reclaim their open files, and how many of them are in
 	 * their grace period */
 	uint32_t n_reclaiming, n_in_grace;
-	uint32_t n_live, n_live_max; /* number of sessions, and its limit */
-	uint32_t n_open;	     /* number of files that clients have open */
+	uint32_t n_live, n_live_max; /* count of sessions, and its limit */
+	uint32_t n_open;	     /* count of files that clients have open */
 	uint32_t n_addrs;
 	struct {
 		struct ip_prefix ip;
@@ -69,7 +69,7 @@ struct share_slot {
 	} addrs[LAUNCH_PORTS_MAX];
 	uint64_t exports[LAUNCH_EXPORTS_MAX]; /* hashes of the names of the worker's exports; 0:
 						 the entry is unused */
-	/* Number of open files, by hash of their handle; may be too high, but never too low. */
+	/* Count of open files, by hash of their handle; may be too high, but never too low. */
 	_Alignas(4096) uint16_t open[SHARE_COUNTS];
 	_Alignas(4096) uint64_t keys[SHARE_LEASE_SETS][SHARE_LEASE_WAYS];
 	struct server_lease leases[SHARE_LEASE_SETS][SHARE_LEASE_WAYS];

@@ -18,16 +18,16 @@
 
 #include "dataplane/fuse/helper/fuse_journal.h"
 
-/* Number of records of pins. More than PINNED_FILES_MAX, the number of files that the agent pins
- * for one export. */
+/* Count of records of pins. More than PINNED_FILES_MAX, the number of files that the agent pins for
+ * one export. */
 #define STATE_PINS_MAX 4096U
 
 struct state_mount {   /* A mount. The index of the record is the mount's number in the journal. */
 	uint64_t used; /* published last */
 	uint8_t id[16];
-	uint64_t served;       /* see STATE_SERVED below; 0: no worker has served the mount */
-	uint32_t wanted;       /* number of the worker to which the mount's client has connected and
-				  which asks for the mount; 0: none */
+	uint64_t served; /* see STATE_SERVED below; 0: no worker has served the mount */
+	uint32_t wanted; /* ID of the worker to which the mount's client has connected, and which
+			    asks for the mount; 0: none */
 	uint32_t mount_worker; /* 1: the mount of a mount worker, whose open files are also open in
 				  the mount that it helps; else 0 */
 };

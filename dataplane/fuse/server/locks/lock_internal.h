@@ -31,7 +31,7 @@ _Static_assert(LOCKS_UNDO >= 16U * LOCK_OWNER_MAX, "any change can be undone");
 struct lock_table {
 	struct lock_memory *mem;
 	int fd;		    /* descriptor of the memory; -1: no other process uses the memory */
-	uint32_t worker;    /* number of this process's worker, which goes into lock_head.worker */
+	uint32_t worker;    /* ID of this process's worker; it goes into lock_head.worker */
 	bool occupied;	    /* at the last attempt, the table was damaged, or another process did
 			       not free it in time */
 	bool damaged;	    /* a call has found a list without an end, so no call uses the table any

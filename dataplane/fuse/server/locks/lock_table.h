@@ -57,9 +57,8 @@ struct lock_request {
 	bool write;	     /* true: an exclusive lock; false: a shared lock */
 	uint64_t start, end; /* first and last byte of the range */
 	uint32_t pid;
-	uint32_t opener; /* number of the open file that makes the lock; not 0 */
-	uint64_t unique; /* for lock_set() with `wait`: number of the request, unique in its
-			    mount */
+	uint32_t opener; /* ID of the open file that makes the lock; not 0 */
+	uint64_t unique; /* for lock_set() with `wait`: ID of the request, unique in its mount */
 	int fd; /* for lock_set(): descriptor of the file in this process; the agent finds the
 		   file's path by it */
 };

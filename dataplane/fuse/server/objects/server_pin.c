@@ -25,7 +25,7 @@ static bool pin_is_of(const struct state_pin *rec, const struct fuse_handle *h)
 /* What pin_find() has found besides the record of the handle. */
 struct pin_found {
 	struct state_pin *free; /* an unused record; only set if no record has the handle */
-	uint32_t n_provisional; /* number of provisional pins of all workers; only complete if no
+	uint32_t n_provisional; /* count of provisional pins of all workers; only complete if no
 				   record for the handle was found */
 };
 

@@ -46,15 +46,15 @@ struct server_export {
 	uint64_t verifier; /* sent in the reply to INIT */
 	struct journal *journal;
 	struct state *state;
-	unsigned n_reclaiming;	/* number of mounts that still have to reclaim their files */
+	unsigned n_reclaiming;	/* count of mounts that still have to reclaim their files */
 	unsigned n_in_grace;	/* how many of those mounts are in their grace period */
 	bool sweep_due;		/* the server must check whether pins can be released */
-	uint32_t n_provisional; /* number of provisional pins by this process */
+	uint32_t n_provisional; /* count of provisional pins by this process */
 	struct server_pin_request *pin_requests; /* the pins that this process has requested; the
 						    index is that of the pin's record in the
 						    state */
 	uint32_t repin_next;	/* next record that server_helper_repin() handles */
-	uint32_t pins_measured; /* number of pins whose space is known or has been requested */
+	uint32_t pins_measured; /* count of pins whose space is known or has been requested */
 	uint64_t pins_bytes;	/* bytes of the pinned files that no client has open */
 	uint64_t last_table_id; /* last number given to a handle of kind FUSE_HANDLE_TABLE */
 	uint32_t n_open;	/* files open at clients, without directories */
@@ -72,7 +72,7 @@ struct server_node {
 	uint64_t dev, ino;
 	mode_t fmt;
 	uint32_t tick;	    /* fuse_server.tick at the last use */
-	uint32_t refs;	    /* number of open files and running requests */
+	uint32_t refs;	    /* count of open files and running requests */
 	uint32_t n_open;    /* open files of clients */
 	uint32_t held_mark; /* held_mark: value of `mark` of the last server_files_held() that
 			       counted this node */
@@ -98,7 +98,7 @@ struct server_entry { /* the object to which a name refers */
 struct server_user { /* a user of a mount, with open files */
 	struct server_user *next;
 	const struct server_mount *mount;
-	uint32_t uid; /* number of the user at the client */
+	uint32_t uid; /* user ID at the client */
 	uint32_t n_files;
 };
 /* The limit that a further open file would exceed, see server_quota.h. SERVER_SHARE_ALL: the limit
@@ -133,7 +133,7 @@ struct server_file { /* an open file of a client */
 	uint32_t reuse; /* upper half of the file handle */
 	int fd;		/* descriptor of the file; in a free record: index of the next free
 			   record */
-	uint32_t busy;	/* number of requests that use fd */
+	uint32_t busy;	/* count of requests that use fd */
 	bool used, is_dir;
 	bool released;	 /* the client has closed the file: close it when busy is 0 */
 	bool barred;	 /* a lock on the file was broken, so requests with the file fail */
@@ -176,10 +176,9 @@ struct server_mount {
 	unsigned n_clients;
 	struct fuse_server_client *client; /* the client of the newest session; NULL: the newest
 					      session has ended */
-	unsigned n_refs;		   /* number of running requests and unacknowledged
-					      replies */
-	bool gone;			   /* the client has unmounted the mount, which is freed
-					      with its last reference */
+	unsigned n_refs;   /* count of running requests and unacknowledged replies */
+	bool gone;	   /* the client has unmounted the mount, which is freed
+			      with its last reference */
 	bool mount_worker; /* this is the mount of a mount worker, whose files are also open in the
 			      mount that it helps */
 	bool reclaiming;   /* the client must first reclaim its open files, for example because the
@@ -187,19 +186,19 @@ struct server_mount {
 	bool in_grace;	   /* the mount is reclaiming its files, and its grace period has not
 			      ended */
 	uint64_t grace_until_ns; /* end of the grace period */
-	uint64_t served_by; /* number of the newest client (fuse_server_client.number); requests of
-			       older clients are refused */
-	uint32_t moving_to; /* worker that gets the mount when it is idle; 0: none */
-	uint64_t moving_ns; /* when the move to another worker began */
+	uint64_t served_by;	 /* ID of the newest client (fuse_server_client.number); requests of
+				    older clients are refused */
+	uint32_t moving_to;	 /* worker that gets the mount when it is idle; 0: none */
+	uint64_t moving_ns;	 /* when the move to another worker began */
 	uint64_t no_move_until_ns; /* the mount must not be moved before this time */
 
 	struct server_file **file_chunks;
 	uint32_t n_file_chunks;
 	int free_file;	  /* first of the free records; -1: none */
-	uint32_t n_files; /* number of files, including n_closing files that are being closed */
+	uint32_t n_files; /* count of files, including n_closing files that are being closed */
 	uint32_t n_closing;
 	uint32_t n_open;     /* how many of the n_files are not directories */
-	unsigned n_closings; /* number of server_closing structures with files of the mount */
+	unsigned n_closings; /* count of server_closing structures with files of the mount */
 	bool ended;	     /* the mount is in no list any more, and is freed after the last of its
 				files was closed */
 	uint32_t n_drops;    /* how often the server has closed the mount's files because its client
@@ -245,12 +244,10 @@ struct fuse_server_client {
 	unsigned n_reqs;
 	struct server_source *from;	      /* the host from which the client connects */
 	struct server_waits waits[BUF_SIZES]; /* requests that have not started */
-	unsigned n_waits;		      /* number of the client's waiting requests of all
-						 sizes */
-	struct list wait_node;		      /* node in host->waiting while the client has waiting
-						 requests */
-	uint64_t number;	      /* number of the client; each accepted client gets a larger
-					 one */
+	unsigned n_waits;	      /* count of the client's waiting requests of all sizes */
+	struct list wait_node;	      /* node in host->waiting while the client has waiting
+					 requests */
+	uint64_t number;	      /* ID of the client; each accepted client gets a larger ID */
 	unsigned peer;		      /* the client's number in the limits of buffers */
 	struct rudp_session *session; /* the client's session; NULL: the session has ended */
 	uint64_t since_ns;	      /* when the session was accepted */
@@ -370,7 +367,7 @@ struct server_wait {
 	struct fuse_server_client *client;
 	struct rudp_call *call;
 	size_t len, reply_bytes;
-	uint64_t number; /* number of the waiting request; a later request has a larger number */
+	uint64_t number; /* ID of the waiting request; a later request has a larger ID */
 	uint64_t arrived_ns;
 };
 
@@ -456,17 +453,17 @@ struct fuse_server {
 	struct reason locks_why; /* why lock requests fail; not set while they succeed */
 	uint64_t lock_grants;	 /* value of lock_grants() when clients were last informed of
 				    granted locks */
-	unsigned n_lock_waits;	 /* number of clients with a lock_call */
+	unsigned n_lock_waits;	 /* count of clients with a lock_call */
 	struct server_mount **mounts_by_id; /* hash chains */
 	/* idle: mounts without a session; the first has been away for longest. idle_files: those of
 	 * them that have open files. */
 	struct list idle, idle_files;
-	unsigned n_live;      /* number of sessions, at most LAUNCH_SESSIONS_MAX */
-	unsigned n_finishing; /* number of further sessions that only finish the requests of mount
+	unsigned n_live;      /* count of sessions, at most LAUNCH_SESSIONS_MAX */
+	unsigned n_finishing; /* count of further sessions that only finish the requests of mount
 				 workers */
-	unsigned n_moving;    /* number of mounts that are being moved */
+	unsigned n_moving;    /* count of mounts that are being moved */
 	uint64_t moving_ns;   /* when the moving mounts were last checked */
-	uint64_t n_accepted;  /* number of clients accepted since the start */
+	uint64_t n_accepted;  /* count of clients accepted since the start */
 	bool ending;	      /* the server is shutting down; pins and open files stay for the
 				 successor */
 	uint64_t incarnation;
@@ -485,12 +482,12 @@ struct fuse_server {
 	/* For each export: hosts with requests that wait for a free helper call, in the order of
 	 * their turns; see server_fair.c. */
 	struct list call_waits[LAUNCH_EXPORTS_MAX];
-	unsigned n_call_waits; /* number of requests in call_waits */
-	uint64_t n_turns;      /* number of turns of the worker since the start */
-	int work_begun; /* number of work units (server_wait.c) that were started without waiting
+	unsigned n_call_waits; /* count of requests in call_waits */
+	uint64_t n_turns;      /* count of turns of the worker since the start */
+	int work_begun; /* count of work units (server_wait.c) that were started without waiting
 			   since the last poll */
 	unsigned n_wait;
-	uint64_t n_waited;	/* number of requests since the start that had to wait */
+	uint64_t n_waited;	/* count of requests since the start that had to wait */
 	uint64_t short_ns;	/* when only few reply buffers were free for all hosts together; 0:
 				   never */
 	bool wait_due;		/* waiting requests may be able to start now */
@@ -503,7 +500,7 @@ struct fuse_server {
 				   pairs is used up */
 	struct server_fetch *fetches;
 	unsigned n_fetches,
-		n_fetches_waiting; /* n_fetches: number of fetches; n_fetches_waiting: how many of
+		n_fetches_waiting; /* n_fetches: count of fetches; n_fetches_waiting: how many of
 				      them wait until a queue pair is less busy */
 	/* WRITEs whose data cannot be fetched yet, because no buffer is free or the queue pairs are
 	 * busy. */
@@ -515,11 +512,11 @@ struct fuse_server {
 	unsigned n_active;
 	struct server_host *hosts;   /* list */
 	struct server_user **users;  /* hash chains */
-	uint32_t n_files, files_max; /* number of files and directories that clients have open, and
+	uint32_t n_files, files_max; /* count of files and directories that clients have open, and
 					its limit */
 	struct server_open **opens;  /* hash chains */
 	struct server_closing *closing, **closing_tail;
-	uint32_t n_closing;  /* number of files that are being closed */
+	uint32_t n_closing;  /* count of files that are being closed */
 	uint64_t refused_ns; /* when an open was last refused by a limit; 0: never */
 	uint32_t refused_uid;
 	enum server_share refused_share; /* the limit that the refused open would have exceeded */
@@ -535,16 +532,16 @@ struct fuse_server {
 
 	struct io_uring ring;
 	bool ring_ok;
-	unsigned n_ring;   /* number of operations that were queued or submitted and have not
-			      completed */
-	unsigned n_queued; /* number of operations that are queued but not submitted yet */
+	unsigned n_ring; /* count of operations that were queued or submitted and have not completed
+			  */
+	unsigned n_queued; /* count of operations that are queued but not submitted yet */
 	uint32_t ring_turn;
 	/* Small reads from memory that arrived in this turn. A single read is executed by a system
 	 * call; several reads are submitted to io_uring together. */
 	struct server_req *reads, **reads_tail;
 
 	struct fs_helper *helpers;
-	unsigned n_helper_calls; /* number of calls in flight */
+	unsigned n_helper_calls; /* count of calls in flight */
 	bool helpers_ended;
 	int root_error; /* result of server_root_init() */
 	struct share share;
@@ -554,9 +551,9 @@ struct fuse_server {
 	char elsewhere[IP_ADDR_STR_MAX + 8];  /* address of the worker to which a client was last
 						 redirected */
 	uint64_t predecessor_leases_until_ns; /* until when leases of a predecessor may be valid */
-	uint64_t predecessor_mount;	      /* number of the only mount that may have leases of a
-						 predecessor; 0: several mounts may have leases */
-	uint64_t boot;			      /* number that identifies this boot of the host */
+	uint64_t predecessor_mount; /* ID of the only mount that may have leases of a predecessor;
+				       0: several mounts may have such leases */
+	uint64_t boot;		    /* number that identifies this boot of the host */
 	struct server_req *retry_head,
 		**retry_tail; /* requests that wait for a free record or a lease */
 

@@ -15,10 +15,9 @@
 struct server_source_queue {
 	struct list node;		 /* node in server_fair.waiting while head is not NULL */
 	struct server_req *head, **tail; /* calls that wait for their turn */
-	unsigned n_submitted;		 /* number of the host's calls that were submitted to the
-					    helpers */
-	uint64_t spent_ns; /* for how long the host has used the helpers; raised when the host
-			      begins to wait, so that it can be compared with other hosts */
+	unsigned n_submitted; /* count of the host's calls that were submitted to the helpers */
+	uint64_t spent_ns;    /* for how long the host has used the helpers; raised when the host
+				 begins to wait, so that it can be compared with other hosts */
 };
 
 /* A host's requests in one export that wait for a free call, see server_fair.c. */
@@ -32,22 +31,22 @@ struct server_source {
 	struct list node; /* node in fuse_server.sources */
 	struct fuse_server *server;
 	uint8_t key[SERVER_SOURCE_KEY_BYTES];
-	unsigned n_live;     /* number of the host's sessions that count against the limit */
-	unsigned n_refs;     /* number of clients (including ended ones that have running requests)
-				plus number of unacknowledged replies */
+	unsigned n_live; /* count of the host's sessions that count against the limit */
+	unsigned n_refs; /* count of clients (including ended ones that have running requests) plus
+			    number of unacknowledged replies */
 	struct list waiting; /* clients with waiting requests */
 	/* Node in fuse_server.wait_sources while there are waiting clients. */
 	struct list wait_node;
-	unsigned n_waits[BUF_SIZES]; /* number of waiting requests of these clients, by range of
+	unsigned n_waits[BUF_SIZES]; /* count of waiting requests of these clients, by range of
 					sizes of their replies */
-	unsigned n_calls[LAUNCH_EXPORTS_MAX]; /* number of helper calls in use */
+	unsigned n_calls[LAUNCH_EXPORTS_MAX]; /* count of helper calls in use */
 	struct server_source_calls call_waits[LAUNCH_EXPORTS_MAX];
-	unsigned n_running[LAUNCH_EXPORTS_MAX]; /* number of requests that were started and have no
+	unsigned n_running[LAUNCH_EXPORTS_MAX]; /* count of requests that were started and have no
 						   reply yet */
-	unsigned n_replies[BUF_CLASSES];	/* number of reply buffers in use, by class */
+	unsigned n_replies[BUF_CLASSES];	/* count of reply buffers in use, by class */
 	uint64_t short_ns;	/* when the host last had all the reply buffers that it may have; 0:
 				   never */
-	uint64_t begun_in_turn; /* number of the turn in which work_begun was counted */
+	uint64_t begun_in_turn; /* index of the turn in which work_begun was counted */
 	int work_begun;		/* units of work that the host began at once in that turn */
 	int work_credit; /* units of work (server_wait.c) that the host may still begin before
 			    it is the next host's turn */
