@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * This host as a member of its cluster. Publishes the addresses and exports of its servers, and a
- * summary of its state. When addresses of other servers change, requests a reconcile, which uses
- * them. cluster/cluster.h has the connection to etcd.
+ * This host as a member of its cluster. Publishes the addresses and exports of this host's servers,
+ * and a summary of the host's state. When addresses of other servers change, requests a reconcile,
+ * which uses them. cluster/cluster.h has the connection to etcd.
  */
 #ifndef PLENUM_AGENT_MEMBERSHIP_H
 #define PLENUM_AGENT_MEMBERSHIP_H

@@ -51,7 +51,7 @@ struct agent;
 #define RECONCILE_OUTCOME_FILE "outcome"
 /* Default confirmation time of an apply that takes over an interface that other programs use. */
 #define RECONCILE_TAKEOVER_CONFIRM_S 120
-/* Time limits of an apply for its probes of peers and for its verification. With both
+/* Time limits of an apply: for probes of peers, and for the verification of the host. With both
  * limits, an apply takes well below 30 s. */
 #define RECONCILE_PROBE_NS (10 * NSEC_PER_SEC)
 #define RECONCILE_VERIFY_NS (5 * NSEC_PER_SEC)
@@ -346,9 +346,10 @@ void reconcile_arm(struct agent *a, uint64_t delay_ns);
 /* Call when a worker's state has changed. Requests a reconcile if devices that the worker had open
  * can be restored now. */
 void reconcile_note_worker(struct agent *a);
-/* Tells the service manager once that the agent is ready: after the first run, when each new mount
- * is attached or its server refuses it. A program that is started after the agent then cannot write
- * to the directory below a mount by mistake. Call when workers or mounts have changed. */
+/* Tells the service manager once that the agent is ready. The agent is ready after the first run,
+ * when each new mount is attached or the mount's server has refused it. A program that is started
+ * after the agent then cannot write to the directory below a mount by mistake. Call when workers or
+ * mounts have changed. */
 void reconcile_note_ready(struct agent *a);
 /* Call when the agent stops: answers the queued requests, and the running reconcile starts no
  * workers. */

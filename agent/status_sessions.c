@@ -6,8 +6,8 @@
 #include <netinet/in.h>
 #include <stdio.h>
 
-/* An entry is out of date if it is older than this plus the time in which the worker writes all its
- * sessions once. */
+/* An entry is out of date if it is older than this time plus the time in which the worker writes
+ * all its sessions once. */
 #define LATE_NS (3 * NSEC_PER_SEC)
 
 struct session {

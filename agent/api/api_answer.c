@@ -52,8 +52,8 @@ static const char *date_now(void)
 
 /* Decides whether the connection carries another request after this answer. A change ends the
  * connection, so that a compromised process cannot make further changes in this client's name
- * (privsep.h). A body that was not read also ends it, because its bytes would be taken for the next
- * request. */
+ * (privsep.h). A body that was not read also ends the connection, because its bytes would be read
+ * as the next request. */
 static bool is_last(const struct api_call *c)
 {
 	const struct api_client *cl = c->client;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Connections of clients. A connection carries up to API_REQUESTS_MAX requests, one after the
- * other: the next request is read from the socket only when the client has received the answer of
- * the request before, so that a client can send several at once and gets their answers in order.
+ * other. A client can send several requests at once. This file reads a request from the socket only
+ * when the client has received the answer to the request before, so the answers arrive in order.
  * The monitor has the time limits, and closes the connection that was idle longest if another
  * client needs its place.
  */

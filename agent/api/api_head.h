@@ -48,8 +48,8 @@ struct api_head {
 ssize_t api_head_check(const char *data, size_t len, struct api_error *ret_error);
 /* Splits a valid head. Changes the text, into which *ret points. */
 void api_head_split(char *head, size_t len, struct api_head *ret);
-/* Takes the first argument off a query and decodes it. *ret_value is "" if it has no value. Returns
- * NULL at the end of the query. */
+/* Removes the first argument from a query and decodes the argument. *ret_value is "" if the
+ * argument has no value. Returns NULL at the end of the query. */
 const char *api_head_next_argument(char **query, const char **ret_value);
 
 #endif

@@ -195,10 +195,10 @@ int api_answer_local(struct api_call *c, enum resource_local local);
 
 /* ---- api_page.c ---- */
 
-/* Answers requests for the web page, and redirects browsers to it. Except in the role api-tls, also
- * refuses a request, for the page or the API, whose header Host has the name of another site;
- * `host` is its value, NULL if it is absent. Returns false if the request is for the API and was
- * not refused. */
+/* Answers requests for the web page, and redirects browsers to it. In roles other than api-tls,
+ * also refuses a request whose header Host names another site. `host` is the value of that header,
+ * or NULL if the header is absent. Returns false if the request is for the API and was not
+ * refused. */
 bool api_page_take(struct api_call *c, const struct api_request *rq, const char *host, int *ret);
 
 /* ---- api_login.c ---- */

@@ -11,8 +11,8 @@ static void on_open(void *user, uint64_t id, int fd)
 	api_client_accept(user, id, false, fd);
 }
 
-/* If api_client.c still has the connection, for example with a request that waits for the monitor,
- * it informs the monitor when it closes it. */
+/* If api_client.c still has the connection, for example because a request waits for the monitor,
+ * api_client.c informs the monitor when it closes the connection. */
 static void on_end(void *user, uint64_t id)
 {
 	struct privsep_msg m = {.type = PRIVSEP_CLOSED, .connection = id};

@@ -5,10 +5,10 @@
  * apply_commit or apply_rollback. It reports its progress to the monitor. It keeps only
  * CAP_NET_ADMIN, inherits none of the monitor's descriptors, and runs in its own systemd scope if
  * systemd runs. It outlives the monitor, and always completes with a commit or a rollback. The next
- * monitor finds it by its socket. If the applier has ended meanwhile, the next monitor reads the
- * result from the journal or the outcome file. If the applier is killed, another process rolls back
- * its journal before the end is reported. So the caller gets exactly one result: the host is as
- * desired, or as before, or `stuck` with the reason.
+ * monitor finds the applier by the applier's socket. If the applier has ended meanwhile, the next
+ * monitor reads the result from the journal or the outcome file. If the applier is killed, another
+ * process rolls back its journal before the end is reported. So the caller gets exactly one result:
+ * the host is as desired, or as before, or `stuck` with the reason.
  *
  * Only one applier may run; the caller ensures that. Called by the reconcile.
  */

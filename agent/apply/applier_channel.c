@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The applier's connections: to the monitor that started it and, through a socket, to later
- * monitors, because the process outlives its monitor. */
+/* The applier's connections: to the monitor that started the applier and, through a socket, to
+ * later monitors. The applier may outlive its monitor. */
 #include "agent/apply/applier_internal.h"
 #include "agent/base/child/child_task.h"
 #include "netcfg/base/log.h"

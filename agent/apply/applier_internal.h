@@ -65,8 +65,8 @@ struct applier_channel {
  * conclude that no apply began. Returns -1, after logging why, on failure; then only the monitor
  * that started the process can connect. */
 int applier_channel_listen(const char *path);
-/* Opens the channel. monitor: connection to the monitor; listener: result of
- * applier_channel_listen(), which the channel then owns; -1: no socket. */
+/* Opens the channel. monitor: connection to the monitor. listener: the socket from
+ * applier_channel_listen(), or -1; the channel then owns the socket. */
 void applier_channel_open(struct applier_channel *l, int monitor, int listener, const char *path);
 void applier_channel_close(struct applier_channel *l);
 /* Sends the stage to all connections and, from now on, to each new subscriber. A process that does

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The history of requested applies: time, user, source and result of each apply and, if it was
- * kept, its configuration, so that an operator can return to it by its number. In the state
- * directory, `history` is a record file (state_file.h) with a line per apply, `history.d/N.yaml`
- * has the normalized configuration of apply N, and `history.d/N.plan` has its plan. Repairs of
- * drift are not applies; they are only events. Called by the monitor only.
+ * The history of requested applies: time, user, source and result of each apply. If an apply was
+ * kept, its entry has the configuration, and an operator can return to that configuration by the
+ * apply's number. In the state directory, `history` is a record file (state_file.h) with a line per
+ * apply, `history.d/N.yaml` has the normalized configuration of apply N, and `history.d/N.plan` has
+ * its plan. Repairs of drift are not applies; they are only events. Called by the monitor only.
  */
 #ifndef PLENUM_AGENT_HISTORY_H
 #define PLENUM_AGENT_HISTORY_H
@@ -62,9 +62,9 @@ uint64_t history_begin(struct history *h, const char *by, const char *what);
  * return, or NULL. */
 void history_end(struct history *h, uint64_t number, enum history_outcome outcome, uint64_t steps,
 		 const char *text, const char *yaml);
-/* Sets the outcome of all open entries to HISTORY_UNKNOWN, because no apply of a previous agent is
- * running. but: number of the only apply that may still be running, whose entry stays open; 0:
- * there is none. */
+/* Sets the outcome of open entries to HISTORY_UNKNOWN, because no apply of a previous agent is
+ * running. but: ID of an apply that may still be running, so its entry stays open; 0: there is
+ * none. */
 void history_close_stale(struct history *h, uint64_t but);
 /* Returns the entry of that apply, or the entry that it shares with others, borrowed. Returns NULL
  * if there is no such number. */
@@ -93,7 +93,7 @@ json_t *history_to_json(const struct history *h);
 
 #define HISTORY_PLAN_BYTES_MAX (64U << 10)
 
-/* Where a failed apply stopped: number of the step that the kernel refused, from 1, or 0: none; and
+/* Where a failed apply stopped: index from 1 of the step that the kernel refused (0: none), and
  * whether the apply changed the host. unclear: it is not known how far the apply or its rollback
  * came. */
 struct history_extent {

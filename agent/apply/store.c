@@ -291,8 +291,8 @@ int store_put_staged(struct store *st, const char *text, size_t len, struct diag
 	return r < 0 ? r : store_stage(st, text, len, NULL, d);
 }
 
-/* Removes the staged tree if an agent was killed between the commit and its removal; its content is
- * already in the files. */
+/* Removes the staged tree if an agent was killed after the commit and before it removed the tree.
+ * The tree's content is already in the files. */
 static void forget_committed(struct store *st)
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;

@@ -28,8 +28,8 @@ enum cluster_trouble {
 	CLUSTER_WRONG,	     /* an answer of the store is invalid */
 	CLUSTER_NAME_TAKEN,  /* another host has registered this host's name */
 	CLUSTER_FILES,	     /* the monitor cannot read a file of the section `cluster` */
-	/* Only as the result of an edit: an existing key prevents it, or its pool or host does not
-	 * exist. */
+	/* Only as the result of an edit: an existing key prevents the edit, or the pool or host of
+	 * the edit does not exist. */
 	CLUSTER_CONFLICT,
 	CLUSTER_NOT_FOUND,
 	CLUSTER_TROUBLE_MAX

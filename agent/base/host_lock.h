@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Allows one agent per network namespace. Two agents that plan the same interfaces would undo each
- * other's changes, even if they use different folders. The lock is an abstract socket (unix(7)):
- * its name is valid in the whole network namespace, and the kernel releases it when the process
- * ends in any way. An agent that finds the lock taken connects to the socket, and the kernel
- * reports the credentials of the holder. The monitor takes the lock before it changes anything; no
- * other process uses it.
+ * other's changes, even if they use different folders. The lock is an abstract socket (unix(7)).
+ * The socket's name is valid in the whole network namespace, and the kernel releases the name when
+ * the process ends in any way. An agent that finds the lock taken connects to the socket, and the
+ * kernel reports the credentials of the holder. The monitor takes the lock before it changes
+ * anything; no other process uses it.
  */
 #ifndef PLENUM_AGENT_HOST_LOCK_H
 #define PLENUM_AGENT_HOST_LOCK_H

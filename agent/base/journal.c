@@ -79,8 +79,8 @@ static unsigned long writer_of(const json_t *entry)
 	return end > slash + 1 && strncmp(end, " core ", 6) == 0 ? id : 0;
 }
 
-/* Returns whether the filter selects the entry: the worker wrote it, or the agent wrote it about
- * the worker, for example why the worker exited. */
+/* Returns whether the filter selects the entry. It selects entries that the worker wrote, and
+ * entries that the agent wrote about the worker, for example why the worker exited. */
 static bool is_wanted(const struct journal_filter *f, const json_t *entry, const char *message)
 {
 	const unsigned long writer = writer_of(entry);

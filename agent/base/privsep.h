@@ -31,11 +31,11 @@
  * reported.
  *
  * `api-tls` has the private key of the API's certificate and receives bytes from any host of the
- * management network. It cannot grant a right to a client: for each connection it passes on the
- * SHA-256 of the client's token, and the monitor looks up the token's role in its own table. An
- * attacker who takes the process over can use the roles of tokens that clients show from then on,
- * on connections that the monitor has accepted, and nothing else; before a client has shown a
- * token, the attacker cannot even read.
+ * management network. `api-tls` cannot grant a right to a client: for each connection it sends the
+ * SHA-256 of the client's token to the monitor, and the monitor looks up the token's role in the
+ * monitor's table. An attacker who takes the process over can use the roles of tokens that clients
+ * show from then on, on connections that the monitor has accepted, and nothing else; before a
+ * client has shown a token, the attacker cannot even read.
  *
  * `lldp` can report only which switch is behind a link and which station claims which address
  * there. An attacker who takes it over can make traffic prefer the wrong leg, and make the host
@@ -137,13 +137,14 @@ enum privsep_type {
 	PRIVSEP_REPLY,
 	PRIVSEP_SHARED_ANSWER, /* answer to PRIVSEP_SHARED_READ */
 	PRIVSEP_EVENT_NOTE,
-	PRIVSEP_CONNECTION,  /* a client's connection, with its socket */
-	PRIVSEP_DROP,	     /* close that connection, because it is idle or its place is needed */
-	PRIVSEP_ROLE,	     /* answer to PRIVSEP_LOGIN */
-	PRIVSEP_TLS_FILES,   /* the certificate and its private key */
-	PRIVSEP_LISTEN,	     /* read frames from the attached packet socket */
-	PRIVSEP_IGNORE,	     /* stop reading these frames */
-	PRIVSEP_CLUSTER_SET, /* the settings of the connection to the cluster's store */
+	PRIVSEP_CONNECTION, /* a client's connection, with its socket */
+	PRIVSEP_DROP, /* close that connection, because it is idle or another client needs its place
+		       */
+	PRIVSEP_ROLE, /* answer to PRIVSEP_LOGIN */
+	PRIVSEP_TLS_FILES,	 /* the certificate and its private key */
+	PRIVSEP_LISTEN,		 /* read frames from the attached packet socket */
+	PRIVSEP_IGNORE,		 /* stop reading these frames */
+	PRIVSEP_CLUSTER_SET,	 /* the settings of the connection to the cluster's store */
 	PRIVSEP_CLUSTER_PUBLISH, /* publish a value of this host in the cluster's store */
 	PRIVSEP_CLUSTER_READ,	 /* list all hosts */
 	PRIVSEP_CLUSTER_EDIT,	 /* change the pools, or the owners of addresses */

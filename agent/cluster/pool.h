@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Address pools of the cluster. The key `config` below /plenum/CLUSTER/v1/ has all pools, so that
- * one comparison of its revision protects a change of any of them; its members that this version
- * does not know stay unchanged. A key address/IP, without a lease, says which host owns that
- * address; `index` in its value is the worker id minus one. pool.c has pure functions. pool_take.c
- * takes the addresses that this host needs. pool_edit.c makes the changes that operators request.
+ * Address pools of the cluster. The key `config` below /plenum/CLUSTER/v1/ has all pools. So one
+ * comparison of the key's revision protects a change of any pool. Members that this version does
+ * not know stay unchanged. A key address/IP, without a lease, says which host owns that address;
+ * `index` in its value is the worker id minus one. pool.c has pure functions. pool_take.c takes the
+ * addresses that this host needs. pool_edit.c makes the changes that operators request.
  */
 #ifndef PLENUM_AGENT_POOL_H
 #define PLENUM_AGENT_POOL_H
@@ -83,8 +83,9 @@ struct pool_choice {
 /*
  * Chooses addresses of a pool for a host. An address that the host owns keeps its index. For a
  * missing index, the function chooses the address that the host had before (`known`, by index) if
- * it is free, otherwise the first free address. The host owns the addresses that have its name and
- * its id, because another host may have had the same name. Sorts `owned` by address.
+ * it is free, otherwise the first free address. An address belongs to the host only if its record
+ * has the host's name and the host's id, because another host may have had the same name. Sorts
+ * `owned` by address.
  */
 void pool_choose(const struct cluster_pool *p, struct pool_owned *owned, size_t n_owned,
 		 const char *host, const char *id, const struct ip_addr *known, size_t n_known,
@@ -112,8 +113,8 @@ struct pool_take_setup {
 #define POOL_CHECK_NS (60 * NSEC_PER_SEC)
 #define POOL_RETRY_NS (2 * NSEC_PER_SEC) /* interval while addresses are missing */
 /* If the store has lost addresses of this host, the host takes only addresses that it had before,
- * for this time. Within it, every host reads its addresses, finds the loss, and takes back its
- * own. */
+ * for this time. Within this time, every host reads its addresses, finds the loss, and takes back
+ * its own addresses. */
 #define POOL_HOLD_NS (3 * POOL_CHECK_NS)
 
 int pool_take_new(const struct pool_take_setup *setup, struct pool_take **ret);

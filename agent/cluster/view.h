@@ -26,8 +26,8 @@ struct view_setup {
 
 /* Begins to read. Returns 0 or negative errno. */
 int view_new(const struct view_setup *setup, struct view **ret);
-/* Frees the view. Call it only when its reads have ended or the store was closed. Accepts NULL,
- * returns NULL. */
+/* Frees the view. Call this function only when the view's reads have ended or the store was closed.
+ * Accepts NULL, returns NULL. */
 struct view *view_free(struct view *v);
 uint64_t view_id(const struct view *v);
 

@@ -77,8 +77,7 @@ static void get_past_json(struct agent *a, const struct history_entry *e, const 
 	autofree char *json = NULL;
 	json_t *plan;
 
-	/* The configuration is null if this agent cannot read it, because another version wrote
-	 * it. */
+	/* The configuration is null if another version wrote it and this agent cannot read it. */
 	if (yaml && spec_parse("history", yaml, strlen(yaml), &d, &spec) >= 0)
 		json = spec_to_json(spec);
 	json_object_set_new(o, "configuration", json ? json_loads(json, 0, NULL) : json_null());

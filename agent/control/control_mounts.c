@@ -48,7 +48,7 @@ static void fail(struct agent *a, struct command_mount *e, unsigned status, cons
 	e->due_ns = clock_now_ns() + UNMOUNT_LIMIT_NS;
 }
 
-/* Begins to end the mount. If a client waits, it gets its answer when the mount is unmounted. */
+/* Begins to end the mount. A client that waits gets its answer when the mount is unmounted. */
 static void end(struct agent *a, struct command_mount *e)
 {
 	command_mounts_end(&a->command_mounts, e);

@@ -23,8 +23,8 @@ static json_t *overridden_of(const struct agent *a, const struct spec *next, con
 	return control_overridden_to_json(a, next, "net", n ? &n->pos : NULL);
 }
 
-/* Adds to the JSON of a leg the members that follow from its running and its staged configuration:
- * its file, some settings, and the pending change. */
+/* Adds members to the JSON of a leg: the file of the leg, some settings, and the pending change.
+ * They follow from the running and the staged configuration of the leg. */
 static void add_pending(const struct agent *a, json_t *leg, const struct spec_net *now,
 			const struct spec_net *then)
 {

@@ -306,8 +306,8 @@ int ctl_diff_text(const char *a, const char *b, char **ret);
 
 /* ---- legs and workers ---- */
 
-/* An object with a version that a command changes: the operations that get and set it, its name,
- * and the text to print if there is nothing to stage. */
+/* An object that a command changes and that has a version. The structure has the operations that
+ * get and set the object, its name, and the text to print if there is nothing to stage. */
 struct ctl_patch {
 	enum resource_id get, set;
 	const char *name, *nothing;

@@ -208,7 +208,7 @@ static int describe_network(const struct ctl_args *a, const char *name, json_t *
 	if (r == CTL_OK)
 		r = set_key(network, "networks", "mtu", a->mtu);
 	/* A single range becomes the range of the network. The leg takes its addresses from there,
-	 * so it has no list itself. */
+	 * so the leg itself has no list. */
 	if (r == CTL_OK && !strchr(a->ips, ','))
 		json_object_del(body, "ips");
 	json_object_set_new(body, "network", network);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * 'plenum setup': makes a first configuration from a few answers, which come from a terminal or a
- * file. Shows it with its plan, writes it, and makes the agent apply it with a confirmation.
+ * file. Shows the configuration with its plan, writes the configuration, and makes the agent apply
+ * it with a confirmation.
  */
 #include "agent/ctl/ctl.h"
 

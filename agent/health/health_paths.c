@@ -19,9 +19,9 @@ static const struct launch_port *port_of(const struct sup_worker *w, const char 
 	return NULL;
 }
 
-/* Returns whether the peer is up: a server if one of its mounts is served, a client if one of its
- * paths is up. A server's failure is a problem of its mounts; a client that is off is not
- * reported. */
+/* Returns whether the peer is up. A server is up if it serves one of the mounts; a client is up if
+ * one of its paths is up. A server's failure is a problem of its mounts; a client that is off is
+ * not reported. */
 static bool peer_answers(const struct sup_worker *w, const struct launch_path_stats *paths,
 			 size_t n, const char *peer)
 {
@@ -97,8 +97,8 @@ static void note_path_of_lost(struct health_look *l, const struct plan_leg_info 
 		e->reported_elsewhere = true;
 }
 
-/* Returns whether the leg's own fault explains the problem: another host has its address, or its
- * cable leads to another network. If so, records it. */
+/* Returns whether a fault of the leg explains the problem: another host has the leg's address, or
+ * the leg's cable leads to another network. If so, records it. */
 static bool note_path_of_faulty(struct health_look *l, const struct launch_port *port,
 				const char *peer)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finds network managers that may change the agent's links, routes or rules: which one runs,
- * whether its configuration lets it make such changes, and the setting that stops it. drift.c calls
- * this when the same settings are changed again and again. It reads the host only during a call.
- * Owns nothing.
+ * Finds network managers that may change the agent's links, routes or rules. Reports which manager
+ * runs, whether its configuration allows such changes, and which setting prevents them. drift.c
+ * calls this when the same settings are changed again and again. It reads the host only during a
+ * call. Owns nothing.
  */
 #ifndef PLENUM_AGENT_MANAGERS_H
 #define PLENUM_AGENT_MANAGERS_H

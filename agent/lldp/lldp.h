@@ -24,8 +24,8 @@ struct lldp_setup {
 	/* Called when the role has parsed a packet from a socket of lldp_watch. NULL: lldp_watch is
 	 * not used. */
 	void (*on_claim)(void *user, uint32_t ifindex, const struct address_claim *said);
-	/* Called when the role's process has started. The new process has none of the sockets of
-	 * lldp_watch(), so the callee passes them again. */
+	/* Called when the role's process has started. The new process has none of the sockets that
+	 * lldp_watch() opened, so the callee passes them again. */
 	void (*on_start)(void *user);
 	void *user;
 };

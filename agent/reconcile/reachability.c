@@ -54,9 +54,9 @@ static bool must_reach(const struct launch_config *c, const struct verified_peer
 	       (p->by_dpdk || c->transport != LAUNCH_UDP);
 }
 
-/* Finds the worker of the new generation that must reach the peer through the leg: the worker of
- * the path or, if that worker no longer has the peer, another worker that has the peer now. Returns
- * NULL if there is none. */
+/* Finds the worker of the new generation that must reach the peer through the leg. This is the
+ * worker of the path. If that worker no longer has the peer, another worker that has the peer is
+ * chosen. Returns NULL if there is none. */
 static const struct launch_config *responsible_find(const struct launch_config *desired, size_t n,
 						    const struct verified_peer *p)
 {
@@ -262,8 +262,9 @@ static enum answer answer_of(const struct agent *a, const struct verified_peer *
 	return best;
 }
 
-/* Returns whether the worker cannot use its transport because of this host. It needs another
- * transport, which it cannot get before this apply ends, or it waits for a missing resource. */
+/* Returns whether the worker cannot use its transport because of this host. The worker needs
+ * another transport, which is not available before this apply ends, or the worker waits for a
+ * missing resource. */
 static bool has_failed(const struct agent *a, uint32_t worker)
 {
 	const struct plan *p = a->running.plan;

@@ -24,8 +24,8 @@ void reconcile_choice_keep(struct agent *a);
 void reconcile_choice_note(struct agent *a, const struct plan *was, const struct plan *is);
 /* Returns whether reading or writing the record failed and has to be retried. */
 bool reconcile_choice_waits(const struct reconcile *rec);
-/* Writes the choices of the running reconcile, and the PFs whose VFs it creates, to its ticket.
- * Returns 0 or -ENOMEM. */
+/* Writes to the ticket of the running reconcile: the transport choices of the reconcile, and the
+ * PFs whose VFs it creates. Returns 0 or -ENOMEM. */
 int reconcile_choice_put(const struct reconcile *rec, struct state_draft *ticket);
 /* Reads the choices from the ticket of a previous agent. */
 void reconcile_choice_read(struct reconcile *rec, struct state_file *ticket);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Describes the apply that waits for its confirmation, and passes decisions to its applier. */
+/* Describes the apply that waits for a confirmation, and passes decisions to the applier. */
 #include "agent/reconcile/reconcile_pending.h"
 #include <stdio.h>
 #include <string.h>

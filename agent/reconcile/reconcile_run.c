@@ -549,6 +549,6 @@ static void finish(struct agent *a, int r)
 	reconcile_note_ready(a);
 	agent_publish(a);
 	agent_end_if_done(a);
-	/* Only a reconcile uses much heap memory, so it is returned to the kernel now. */
+	/* Only a reconcile uses much heap memory, so return this memory to the kernel now. */
 	malloc_trim(0);
 }

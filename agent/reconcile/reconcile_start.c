@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Opens the reconcile and, before the first run, completes the apply of a previous agent: adopts
- * its applier if that is still running, reads the result if it has ended, or rolls back the journal
- * if it was killed. */
+/* Opens the reconcile and, before the first run, completes the apply of a previous agent. If that
+ * agent's applier is still running, this file adopts the applier. If the applier has ended, it
+ * reads the result. If the applier was killed, it rolls back the journal. */
 #include "agent/apply/apply_records.h"
 #include "agent/reconcile/reachability.h"
 #include "agent/reconcile/reconcile_choice.h"

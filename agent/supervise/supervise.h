@@ -132,7 +132,7 @@ struct sup_worker { /* one worker; the supervisor writes it, the status reads it
 	uint64_t n_restarts;	  /* count of restarts since the worker became wanted */
 	char reason[LAUNCH_REASON_MAX * 2];
 	char lacks[LAUNCH_REASON_MAX * 2]; /* exports missing when the worker started; "": none */
-	char off_core[LAUNCH_REASON_MAX * 2]; /* why it cannot use its core; "": it can */
+	char off_core[LAUNCH_REASON_MAX * 2]; /* why the worker cannot use its core; "": it can */
 	char reported[LAUNCH_REASON_MAX * 2]; /* reason of the last death that was reported */
 	char died_of[LAUNCH_REASON_MAX * 2];  /* reason of the last death */
 	uint64_t died_ms; /* wall clock time of the last death; 0: none is known */
@@ -146,8 +146,9 @@ struct sup_worker { /* one worker; the supervisor writes it, the status reads it
 	/* The restart with a changed configuration waits, because a new process could not open the
 	 * folder of an export that this process serves. */
 	bool postponed;
-	bool renew;		  /* the worker is to restart once all wanted workers are up */
-	bool held;		  /* an operator stopped it; it is not started until sup_release */
+	bool renew; /* the worker is to restart once all wanted workers are up */
+	bool held;  /* an operator stopped the worker; the agent does not start it until
+		       sup_release() */
 	char held_by[SUP_BY_MAX]; /* description of that operator */
 	bool leave;		  /* leave the process to the next agent, which adopts it */
 	struct {
@@ -254,9 +255,9 @@ void sup_fault_changed(struct sup *s, const struct launch_fault *f);
 /* Makes a worker write its packets to the ring fd (packet_ring.h); with lc NULL, makes it stop.
  * Returns 0, or negative errno if the worker does not run or does not read messages. */
 int sup_capture(struct sup *s, uint32_t worker_id, const struct launch_capture *lc, int fd);
-/* Makes a worker log messages up to that level, until it restarts. Returns 0, -ENOTCONN if no
- * worker with that id is up, -EPROTONOSUPPORT if it runs a program without that message, or another
- * negative errno if it does not read messages. */
+/* Makes a worker log messages up to that level, until it restarts. Returns 0; -ENOTCONN if no
+ * worker with that id is up; -EPROTONOSUPPORT if the worker's program does not know that message;
+ * or another negative errno if the worker does not read messages. */
 int sup_set_log_level(struct sup *s, uint32_t worker_id, enum log_level level);
 /* Makes a worker run an RDMA test. The result appears in `pinged`. Returns 0, -EBUSY if a test is
  * running, or -ENOTCONN if the worker does not run or does not read messages. */
@@ -276,8 +277,8 @@ void sup_mount_lost(struct sup *s, uint32_t worker_id);
 void sup_stop_all(struct sup *s);
 /* Kills the workers that have not stopped. */
 void sup_kill_all(struct sup *s);
-/* Returns what the running process reports about mount `i` of w->config. Returns NULL if it does
- * not serve that mount, because it still runs with its former configuration, or has no page. */
+/* Returns what the running process reports about mount `i` of w->config. Returns NULL if the worker
+ * has no page, or does not serve that mount because it still runs with its former configuration. */
 const struct launch_mount_stats *sup_mount_stats(const struct sup_worker *w, uint32_t i);
 /* Returns whether an earlier agent started the worker with another version of the program than this
  * agent's. */

@@ -57,8 +57,9 @@ static const char *shared_with(const struct launch_config *c, const struct launc
 }
 
 /* Returns another process that has to exit before this worker starts; NULL: none. Such a process
- * still serves a mount or export of this worker, and two servers would corrupt its state; or it
- * uses another table of file locks, and locks in two tables do not exclude each other. */
+ * may still serve a mount or export of this worker, and two servers would corrupt the state of the
+ * mount or export. Or it uses another table of file locks, and locks in two tables do not exclude
+ * each other. */
 static const struct sup_worker *other_server(const struct sup_worker *w, const char **ret_what)
 {
 	for (const struct sup_worker *o = w->sup->workers; o; o = o->next) {

@@ -21,8 +21,8 @@
 struct sup {
 	struct sup_setup setup;
 	int program_fd; /* worker_path, opened when this agent started; -1: the file was missing */
-	/* Pipe by which workers notice the agent's end: they have its read end, the agent alone its
-	 * write end. */
+	/* A pipe by which workers notice that the agent has ended. Workers have the read end of the
+	 * pipe; only the agent has the write end. */
 	int alive[2];
 	bool stopping;			  /* the agent stops: no worker is started again */
 	bool reconciled;		  /* sup_reconcile has been called */
@@ -68,8 +68,8 @@ void sup_report(const struct sup_worker *w, enum log_level level, const char *fm
 /* ---- supervise_takeover.c ---- */
 
 /* Returns the time within which an adopted worker, started at started_ns, must answer. A worker
- * that is still starting may be waiting for a device, so it gets as long as under the agent that
- * started it. */
+ * that is still starting may be waiting for a device, so its time limit is the same as under the
+ * agent that started it. */
 uint64_t sup_adopt_limit_ns(uint64_t started_ns, uint64_t now_ns);
 /* Actions for a worker that was found and checked. sup_do_adopt returns false if one of its mounts
  * is missing, so that it must be restarted. */

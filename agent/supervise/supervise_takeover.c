@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Continues a worker that an earlier agent started, or replaces it by a successor.
- * supervise_adopt.c has found the worker and validated the data that it passed. */
+/* Continues a worker that an earlier agent started, or replaces the worker by a successor.
+ * supervise_adopt.c has found the worker and validated the data that the worker passed. */
 #include "agent/supervise/supervise_internal.h"
 #include <signal.h>
 #include <string.h>

@@ -39,8 +39,8 @@
 #define WIRING_SUBNETS_MAX 4 /* maximum number of subnets per leg */
 
 enum wiring_kind {
-	WIRING_OWN,	/* this host's kernel has the address */
-	WIRING_HELD,	/* a worker has the address, answers for it and defends it */
+	WIRING_OWN,  /* this host's kernel has the address */
+	WIRING_HELD, /* a worker has the address, answers probes for the address and defends it */
 	WIRING_REFUSED, /* no worker uses the address, because another host has it */
 };
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The REST API as one table. Each row is an operation (a method of a path): the rights, fields and
- * version that it takes, the message to the monitor into which it is converted, and the texts of
- * its commands. The api process uses the table to route and check requests, and makes /openapi.json
- * from it. The command line makes its requests, help and default columns from it, and plenum-api(7)
- * its list of routes. Holds only data.
+ * The REST API as one table. Each row is an operation (a method of a path). The row has the rights,
+ * fields and version that the operation requires, the message to the monitor for the operation, and
+ * the texts of its commands. The api process uses the table to route and check requests, and makes
+ * /openapi.json from it. The command line makes its requests, help and default columns from this
+ * table, and the list of routes in plenum-api(7) is made from this table too. Holds only data.
  *
  * To add an operation:
  * 1. Add a member of enum resource_id and its row in resource.c. A row of GET also needs a
  *    PRIVSEP_GET value; a new kind of message its type, struct and rule in agent/base/privsep.[ch].
  * 2. Add its handler in agent/control.
- * 3. If it has a command, add a row with its function and options in agent/ctl/ctl.c.
- * 4. Add the members of its answer in answer.c.
+ * 3. If the operation has a command, add a row with its function and options in agent/ctl/ctl.c. 4.
+ * Add the members of its answer in answer.c.
  * 5. Run `make -C man update-keys`, and describe it in plenum-api(7) and plenum(1).
  * test_api and test_ctl fail if a part is missing.
  */

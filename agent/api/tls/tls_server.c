@@ -102,8 +102,8 @@ static int to_requests(struct tls_connection *c)
 	n = send(c->plain, c->in.bytes + c->in.at, c->in.len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
-	/* api_client.c has closed its side, perhaps before its answer has been sent to the client
-	 * completely. */
+	/* api_client.c has closed its side, perhaps before the client has received the complete
+	 * answer. */
 	if (n < 0)
 		n = (ssize_t)c->in.len;
 	c->in.at += (size_t)n;

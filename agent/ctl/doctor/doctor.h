@@ -59,7 +59,7 @@ struct doctor_probe {
 	bool echoes; /* echo requests were sent */
 	bool small, full;
 	struct port_probe port, port_full; /* n_packets 0: no packet had to be sent */
-	/* A further small request: the TOS byte that it had, the TOS byte of its answer, and
+	/* A further small request: the TOS byte of the request, the TOS byte of the answer, and
 	 * whether an answer came (marked). */
 	uint8_t tos, answered_tos;
 	bool marked;
@@ -76,8 +76,8 @@ enum doctor_arp_kind {
 	/* The address that a peer has on another leg. The doctor asks for it on a leg on which no
 	 * peer answers, because the cable may lead to the other leg's network. */
 	DOCTOR_ARP_PEER_LEG,
-	/* A data IP of this leg. The doctor asks for it to find out whether the leg's own frames
-	 * come back to it. */
+	/* A data IP of this leg. The doctor sends requests for this address to find out whether the
+	 * leg's own frames come back to the leg. */
 	DOCTOR_ARP_ECHO,
 };
 struct doctor_arp {

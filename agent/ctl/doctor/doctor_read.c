@@ -26,7 +26,7 @@ const char *doctor_state_to_string(enum doctor_state s)
 	return s < DOCTOR_STATE_MAX ? names[s] : "?";
 }
 
-/* Appends a text. If it does not fit, none of it is added. */
+/* Appends a text. A text that does not fit is not added at all. */
 static void add_text(char *buf, size_t size, const char *text)
 {
 	const size_t len = strlen(buf);
@@ -39,7 +39,7 @@ static void add_text(char *buf, size_t size, const char *text)
 		snprintf(buf + len, size - len, "; %s", text);
 }
 
-/* Formats a text. If it does not fit, cuts it at a blank. */
+/* Formats a text. Cuts a text that does not fit at a blank. */
 static void format_text(char *buf, size_t size, const char *fmt, va_list args)
 {
 	char *end;

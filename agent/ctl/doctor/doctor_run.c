@@ -34,8 +34,8 @@ void doctor_run(const struct doctor_host *p, const struct doctor_check *c,
 	c->run(p, c, ret);
 }
 
-/* Returns whether a step matches "KIND WORD": its object is of that kind, and its text has that
- * word. */
+/* Returns whether a step matches "KIND WORD": the step's object is of that kind, and the step's
+ * text has that word. */
 static bool step_is_about(const char *op, const char *text, const char *about)
 {
 	const size_t len = strcspn(about, " ");

@@ -442,8 +442,8 @@ static void check_addresses(const struct doctor_host *p, struct doctor_result *r
 	}
 }
 
-/* Returns whether the leg is proven right: its switch has the name of its label, or a peer answers
- * on it. */
+/* Returns whether the leg's cable is known to be right: the leg's switch has the name in the leg's
+ * label, or a peer answers on the leg. */
 static bool is_proven(const struct doctor_host *p, size_t i)
 {
 	const char *at = doctor_leg_text(p, i, "switch");

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The agent needs less time to answer, even if a mount fails and it has to end it. */
+/* The agent needs less time to answer, even if a mount fails and the agent has to unmount it. */
 #define MOUNT_TIMEOUT_S 60
 
 /* Resolves the path as mount(8) and umount(8) do. realpath(3) sends no request to a file system

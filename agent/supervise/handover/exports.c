@@ -133,8 +133,8 @@ static int adopt(struct exports *x, const char *name, int fd)
 	return 0;
 }
 
-/* A state from a worker must have seals: without them the worker could have replaced it by a file
- * that it shrinks under the export's other workers. A stored state was created by an agent; an
+/* The file of a state from a worker must have seals. Without seals, the worker could pass a file
+ * and shrink it while the export's other workers use it. A stored state was created by an agent; an
  * earlier version may have created it without seals. */
 int exports_adopt(struct exports *x, const char *name, int fd)
 {

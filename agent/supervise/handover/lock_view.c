@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads the table of file locks with pread(2). In mapped memory, a value could change between its
- * check and its use. */
+/* Reads the table of file locks with pread(2). In mapped memory, a value could change after the
+ * check and before the use. */
 #include "agent/supervise/handover/lock_view.h"
 #include "netcfg/base/text.h"
 #include <stdlib.h>

@@ -58,10 +58,10 @@ struct rundir_mount {
 	 * adopted the state. */
 	struct launch_mount what;
 	char *path; /* path as mountinfo(5) shows it */
-	/* The agent is attaching or unmounting it: if it is not mounted, that is not the work of
-	 * another process. */
+	/* The agent is attaching or unmounting this mount: if the mount is missing, no other
+	 * process has unmounted it. */
 	bool by_agent;
-	bool adopted; /* its descriptor was adopted, so it stays mounted */
+	bool adopted; /* the mount's descriptor was adopted, so the mount stays mounted */
 };
 
 struct rundir {
@@ -86,9 +86,9 @@ struct rundir {
 int rundir_open(const char *run, const char *state, struct rundir *ret, pid_t *ret_owner,
 		struct reason *why);
 void rundir_done(struct rundir *rd);
-/* Creates the run directory, its lock and its record again if they were removed. Returns 0 if they
- * existed, 1 if they were created, -EBUSY if another agent has taken the directory meanwhile, or
- * another negative errno. */
+/* Creates the run directory, and the lock and the record in it, again if they were removed. Returns
+ * 0 if they existed, 1 if they were created, -EBUSY if another agent has taken the directory
+ * meanwhile, or another negative errno. */
 int rundir_restore(struct rundir *rd);
 /* Kills the recorded processes that were not adopted, waits for them, and removes them from the
  * record. */
@@ -100,8 +100,8 @@ int rundir_open_process(const struct rundir_process *p);
 /*
  * Each of the next five functions writes the record before it returns. Returns 0, or negative errno
  * if the record could not be written: the change is then only in memory, and the next write or
- * rundir_save_again() retries. rundir_add_process() adds p with its start time, which it reads
- * itself, and replaces an entry with the same pid.
+ * rundir_save_again() retries. rundir_add_process() reads the start time of the process p and adds
+ * p; it replaces an entry with the same pid.
  */
 int rundir_add_process(struct rundir *rd, const struct rundir_process *p);
 int rundir_del_process(struct rundir *rd, pid_t pid);

@@ -120,8 +120,8 @@ static bool replaces_other(const struct mounts *m, const struct mount_point *p)
 	return false;
 }
 
-/* Attaches the file system to its mount point if possible. Until then the worker serves it, but no
- * program can use it or block on it. */
+/* Attaches the file system to its mount point if possible. Until then the worker serves the mount,
+ * but no program can use the mount or block on it. */
 void mount_point_place(struct mounts *m, struct mount_point *p)
 {
 	struct reason why = {.code = ""};
@@ -639,7 +639,7 @@ void mounts_clean(struct mounts *m)
 			rundir_del_mount(rd, rm->path);
 			continue;
 		}
-		rm->adopted = true; /* keeps it in the record until it is unmounted */
+		rm->adopted = true; /* keeps the mount in the record until it is unmounted */
 		if (mounts_rule_of(m, rm->what.path).by_command)
 			rundir_mark_mount(rd, rm->path, true);
 		p->what = rm->what;

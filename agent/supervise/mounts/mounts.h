@@ -25,7 +25,7 @@ struct mounts;
 /* How a mount differs from those of the configuration. */
 struct mounts_rule {
 	bool by_command;     /* an operator made it by command */
-	bool needs_server;   /* attach it only when its server serves it */
+	bool needs_server;   /* attach the mount only when its server serves it */
 	bool by_agent;	     /* the agent is unmounting it for a client */
 	unsigned attributes; /* further attributes for fsmount(2) */
 };
@@ -77,17 +77,18 @@ enum mounts_answer {
 	 * itself. */
 	MOUNTS_SILENT,
 };
-/* Records the answer of the server. A new mount is attached when its server serves it, or is
- * silent: programs then wait for the server, and write nothing into the directory below. While the
- * server refuses a new mount, the mount is not attached. An attached mount stays. */
+/* Records the answer of the server. A new mount is attached when its server serves it. It is also
+ * attached if the server is silent: programs then wait for the server, and write nothing into the
+ * directory below. While the server refuses a new mount, the mount is not attached. An attached
+ * mount stays. */
 void mounts_note_answer(struct mounts *m, const struct launch_mount *what,
 			enum mounts_answer answer);
 /* Returns whether a new mount is not attached because no answer of its server is recorded yet. If
  * its worker does not start, the mount is attached after MOUNTS_ANSWER_LIMIT_NS. */
 bool mounts_await_answer(const struct mounts *m);
 #define MOUNTS_ANSWER_LIMIT_NS (10 * NSEC_PER_SEC)
-/* Returns whether a new mount at that path is not attached because its server refuses it, or has
- * not answered yet. */
+/* Returns whether a new mount at that path is not attached because its server refuses the mount or
+ * has not answered yet. */
 bool mounts_is_held_back(const struct mounts *m, const char *path);
 /* Returns whether a worker has served the mount since this agent mounted or adopted it. */
 bool mounts_was_served(const struct mounts *m, const struct launch_mount *what);
@@ -120,13 +121,14 @@ void mounts_look(struct mounts *m);
  * system hides it. Returns NULL if programs reach the mount, if the mount waits until an earlier
  * mount there has ended, or if it does not exist. */
 const char *mounts_why(const struct mounts *m, const char *path);
-/* Adopts a mount of the record, with the descriptor that an earlier agent or its worker kept, if it
- * is still mounted there. Returns 0 if this module owns fd now. Returns -ENOENT if fd belongs to no
- * mount, or -ENOMEM; the caller then keeps fd. */
+/* Adopts a mount of the record if it is still mounted there. Uses the descriptor that an earlier
+ * agent or its worker kept. Returns 0 if this module owns fd now. Returns -ENOENT if fd belongs to
+ * no mount, or -ENOMEM; the caller then keeps fd. */
 int mounts_adopt(struct mounts *m, int fd, const uint8_t id[16]);
 /* Adopts the state of a mount that is adopted or still in the record. */
 int mounts_adopt_state(struct mounts *m, int fd, const uint8_t id[16]);
-/* Adopts a descriptor of a mount or of its state by the name under which it was stored. */
+/* Adopts a stored descriptor; its name shows to which mount it belongs, and whether it is of the
+ * mount or of the mount's state. */
 int mounts_adopt_stored(struct mounts *m, int fd, const char *name);
 bool mounts_has(const struct mounts *m, const uint8_t id[16]);
 /* Writes the configured path of the mount to buf; "": there is no such mount. */
@@ -139,8 +141,8 @@ void mounts_clean(struct mounts *m);
 void mounts_keep(struct mounts *m, const struct launch_config *configs, size_t n);
 /* Begins to unmount a mount. Programs that still use it get errors. */
 void mounts_drop(struct mounts *m, const char *path);
-/* Returns whether a mount of that worker (0: of any) is being unmounted. The worker must serve it
- * until it is unmounted or MOUNTS_UNMOUNT_LIMIT_NS have passed. */
+/* Returns whether a mount of that worker (0: of any) is being unmounted. The worker must serve the
+ * mount until it is unmounted or MOUNTS_UNMOUNT_LIMIT_NS have passed. */
 bool mounts_leaving(const struct mounts *m, uint32_t worker_id);
 /* Returns whether that mount is being unmounted; for its mount workers. */
 bool mounts_leaving_id(const struct mounts *m, const uint8_t id[16]);

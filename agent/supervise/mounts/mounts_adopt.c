@@ -18,8 +18,8 @@ static bool is_connected(int fd)
 	return poll(&pfd, 1, 0) == 0;
 }
 
-/* Returns whether the recorded mount exists at its path. For a mount made by command it is enough
- * that its file system still exists. */
+/* Returns whether the recorded mount exists at its path. A mount that a command made is adopted
+ * even if only its file system still exists. */
 static bool exists(const struct mounts *m, const struct rundir_mount *rm, int fd)
 {
 	return mount_point_is_recorded(rm) ||
@@ -75,8 +75,8 @@ static int adopt_state(struct mounts *m, int fd, const uint8_t id[16])
 	return 0;
 }
 
-/* A state from a worker must have seals: without them the worker could have replaced it by a file
- * that it shrinks under the mount's other workers. A stored state was created by an agent; an
+/* The file of a state from a worker must have seals. Without seals, the worker could pass a file
+ * and shrink it while the mount's other workers use it. A stored state was created by an agent; an
  * earlier version may have created it without seals. */
 int mounts_adopt_state(struct mounts *m, int fd, const uint8_t id[16])
 {

@@ -29,7 +29,7 @@ struct mount_point {
 	bool may_attach; /* the server has accepted the mount once, or is silent */
 	bool refused;	 /* the mount is not attached, because the server refuses it */
 	bool was_served;
-	/* A mount made by command is not at its path any more, but programs may still use its file
+	/* A mount that a command made is no longer at its path, but programs may still use its file
 	 * system. */
 	bool displaced;
 	bool by_agent;			 /* the agent has unmounted it for a client */
@@ -71,7 +71,8 @@ struct rundir_mount *mount_point_record(struct mounts *m, const uint8_t id[16]);
 /* Returns whether the recorded mount is still mounted at its path. */
 bool mount_point_is_recorded(const struct rundir_mount *rm);
 /* Names of a mount's descriptors in the descriptor store, where they outlive the agent. The memfd
- * of the state has the same name as its descriptor, which shows to which mount it belongs. */
+ * of the state has the same name as the state's descriptor; the name shows to which mount the state
+ * belongs. */
 #define MOUNT_FD_NAME_MAX 48
 const char *mount_point_fd_name(const struct launch_mount *w, char *buf);
 const char *mount_point_state_name(const struct launch_mount *w, char *buf);

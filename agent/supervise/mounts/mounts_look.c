@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-/* A file system ends in this time after its last unmount, if no program uses it. */
+/* The kernel ends a file system that no program uses within this time after the last unmount. */
 #define MOUNTS_DISPLACED_NS NSEC_PER_SEC
 
 static int on_mountinfo(void *user, int fd, uint32_t revents)
@@ -28,8 +28,8 @@ static void reattach(struct mounts *m, struct mount_point *p)
 	mount_point_place(m, p);
 }
 
-/* Reports a file system that hides the mount, but does not unmount it, because an operator may have
- * mounted it. */
+/* Reports a file system that hides the mount. Does not unmount that file system, because an
+ * operator may have mounted it. */
 static void look_covered(struct mounts *m, struct mount_point *p)
 {
 	struct mountinfo mi = mount_point_info(p->major, p->minor);
