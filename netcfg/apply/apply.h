@@ -66,11 +66,11 @@ int apply_rollback(struct apply *a, struct apply_outcome *out);
  */
 int apply_recover(struct kernel *k, const char *journal, struct apply_outcome *out);
 /*
- * Verifies that the host is as the spec wants it: repeatedly collects the inventory and plans in
- * the same context (NULL: nothing runs), until the plan has no step and no address is in duplicate
- * address detection, or until deadline_ns of clock_now_ns(). A missing carrier is not a failure,
- * because the other legs carry the data. Returns 0, -ETIMEDOUT with the remaining steps as errors
- * in d, -EADDRINUSE if another host uses one of the addresses, or an error of plan_build.
+ * Verifies that the host is as the spec wants it. Repeatedly collects the inventory and plans in
+ * the same context (NULL: nothing runs). Stops when the plan has no step and no address is in
+ * duplicate address detection, or at deadline_ns (clock_now_ns()). A missing carrier is not a
+ * failure, because the other legs carry the data. Returns 0, -ETIMEDOUT with the remaining steps as
+ * errors in d, -EADDRINUSE if another host uses one of the addresses, or an error of plan_build.
  */
 int apply_verify(struct kernel *k, const struct spec *spec, const struct plan_context *ctx,
 		 uint64_t deadline_ns, struct diag *d);

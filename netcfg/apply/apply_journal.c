@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Writes the journal file line by line, each synced to disk, and reads it after the process that
- * wrote it was killed at any point. */
+/* Writes the journal file, and syncs each line to disk. Reads the file even if its writer was
+ * killed at any point. */
 #include "netcfg/apply/apply_journal.h"
 #include "netcfg/base/boot_stamp.h"
 #include "netcfg/base/file.h"
@@ -25,8 +25,8 @@ static const char *const state_words[APPLY_STEP_STATE_MAX] = {
 	[APPLY_STEP_ROLLED_BACK] = "rolled-back",
 };
 
-/* Appends a line. If only a part of it could be written, removes that part, so that the next line
- * does not continue it. */
+/* Appends a line. If only a part of the line could be written, removes that part, so that the next
+ * line does not continue it. */
 static int append(struct apply_journal *j, const char *line, size_t len)
 {
 	ssize_t n = write(j->fd, line, len);

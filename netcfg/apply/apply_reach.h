@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Checks whether a change cut off the data network. Each peer and gateway that answered on a leg
- * before the change must answer on it afterwards. If it answered frames of the leg's MTU, it must
- * answer such frames again. Addresses that the new configuration does not have are skipped. The
- * functions send pings via kernel_ops.ping and change nothing. The applier calls them.
+ * before the change must answer on it afterwards. If the target answered frames of the leg's MTU
+ * before the change, it must answer such frames again. Addresses that the new configuration does
+ * not have are skipped. The functions send pings via kernel_ops.ping and change nothing. The
+ * applier calls them.
  */
 #ifndef PLENUM_NETCFG_APPLY_REACH_H
 #define PLENUM_NETCFG_APPLY_REACH_H

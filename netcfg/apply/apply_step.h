@@ -10,7 +10,7 @@
 #include "netcfg/plan/plan.h"
 
 enum apply_step_state {
-	APPLY_STEP_BEGUN, /* the step has begun, and it is unknown whether it took effect */
+	APPLY_STEP_BEGUN, /* the step has begun, and it is unknown whether the step took effect */
 	APPLY_STEP_DONE,
 	APPLY_STEP_KEPT, /* the host was already as desired, so the step is never rolled back */
 	APPLY_STEP_ROLLED_BACK,

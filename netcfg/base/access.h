@@ -21,8 +21,8 @@
 enum access_role {
 	ACCESS_NONE, /* the role of a request without a valid token */
 	ACCESS_VIEW, /* the role may only read */
-	/* the role may also make the requests of the rows in agent/api/rest/resource.c with this
-	 * role, such as to restart workers, confirm an apply or capture packets */
+	/* the role may also make the requests that agent/api/rest/resource.c lists for it, for
+	 * example: restart workers, confirm an apply, capture packets */
 	ACCESS_OPERATE,
 	ACCESS_ADMIN, /* the role may do everything */
 	ACCESS_ROLE_MAX

@@ -314,9 +314,9 @@ void kernel_forget(struct kernel *k);
  * implementations of the operations use this function. */
 int kernel_fail(struct reason *why, int r, const char *text);
 /*
- * Changes a route to the form in which the kernel reports it: type 0 becomes unicast, table 0 main,
- * proto 0 PLENUM_RTPROT; an IPv4 route without a gateway gets scope link, an IPv6 route without a
- * metric gets 1024; the destination's host bits are cleared.
+ * Changes a route to the form in which the kernel reports it. Type 0 becomes unicast, table 0
+ * becomes main, and proto 0 becomes PLENUM_RTPROT. An IPv4 route without a gateway gets scope link.
+ * An IPv6 route without a metric gets metric 1024. The destination's host bits are cleared.
  */
 void kernel_route_normalize(struct inv_route *r);
 /* Returns whether the agent created the link, which shows in its alias. */

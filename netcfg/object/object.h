@@ -17,11 +17,11 @@
 
 /*
  * The order of a plan's steps. Links are created and configured before objects on them. Stale rules
- * are removed before stale routes. New addresses are added before stale ones are removed, because
- * the kernel flushes an interface's IPv4 routes with its last address; a stale address is removed
- * first only if the kernel rejects a new address while the stale one exists. Routes precede the
- * rules that point to them. Values are restored after all objects that Plenum removes. Bonds are
- * created and configured without ports. Links become ports after Plenum's addresses on them are
+ * are removed before stale routes. The apply adds new addresses before it removes stale ones,
+ * because the kernel flushes an interface's IPv4 routes with its last address. It removes a stale
+ * address first only if the kernel rejects a new address while the stale one exists. Routes precede
+ * the rules that point to them. Values are restored after all objects that Plenum removes. Bonds
+ * are created and configured without ports. Links become ports after Plenum's addresses on them are
  * removed; ports leave bonds before all other steps. A rollback uses the reverse order, which is
  * equally safe.
  */

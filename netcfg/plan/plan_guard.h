@@ -11,9 +11,9 @@
 #include "netcfg/host/inventory.h"
 
 /*
- * Returns true and *ret if the link can never be a leg: it is the management interface
- * (`management` is its name or ""), carries that interface, is a port of another link, is a VRF or
- * is the loopback.
+ * Returns true and *ret if the link can never be a leg. Such a link is the management interface
+ * (`management` is its name or ""), carries that interface, is a port of another link, or is a VRF
+ * or the loopback.
  */
 bool plan_link_refusal(const struct inventory *inv, const char *management,
 		       const struct inv_link *link, struct reason *ret);

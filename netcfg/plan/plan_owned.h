@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The record of owned values, which the host itself does not show: the values that Plenum found
- * before it first changed them (MTU, up or down, settings), and Plenum's addresses, because kernels
- * before 5.18 do not store their protocol number. A plan uses the record to restore values that the
- * configuration no longer needs. The agent reads it before planning, and replaces it when an apply
- * commits, atomically with the journal (apply.c). It is valid for one boot and network namespace.
- * It is a record file (state_file.h) of the kind "owned" with lines:
+ * The record of owned values. It has the values that Plenum found before it first changed them
+ * (MTU, up or down, settings), because the host no longer shows them. It also has Plenum's
+ * addresses, because kernels before 5.18 do not store the protocol number of an address. A plan
+ * uses the record to restore values that the configuration no longer needs. The agent reads it
+ * before planning, and replaces it when an apply commits, atomically with the journal (apply.c). It
+ * is valid for one boot and network namespace. It is a record file (state_file.h) of the kind
+ * "owned" with lines:
  *
- *	IFINDEX KIND-VERB LINK WORD...	as in the journal (apply_journal.h)
+ * 	IFINDEX KIND-VERB LINK WORD...	as in the journal (apply_journal.h)
  *
  * IFINDEX distinguishes the link from a later link with the same name; it is 0 if the step has no
  * link.

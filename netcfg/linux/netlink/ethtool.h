@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads a NIC's duplex mode, FEC and channels by ethtool netlink, and its firmware version by
- * ethtool's older ioctl, because netlink does not report the version. kernel_linux uses it; the
- * parser needs no socket, so that tests and fuzzers can call it.
+ * Reads a NIC's duplex mode, FEC and channels by ethtool netlink. Reads the firmware version by
+ * ethtool's older ioctl, because netlink does not report this version. kernel_linux uses this file.
+ * The parser needs no socket, so that tests and fuzzers can call it.
  */
 #ifndef PLENUM_NETCFG_ETHTOOL_H
 #define PLENUM_NETCFG_ETHTOOL_H

@@ -39,7 +39,7 @@ struct transport_choice {
 /* Reads the record into a, which may hold an earlier record and stays unchanged on failure. Returns
  * 0, an enum state_error or another negative errno. */
 int transport_choice_load(struct transport_choice *a, const char *path);
-/* Parses a text of transport_choice_format() into a, which stays unchanged on failure. Returns the
+/* Parses a text that transport_choice_format() wrote. On failure, `a` stays unchanged. Returns the
  * same as transport_choice_load(). */
 int transport_choice_parse(struct transport_choice *a, const char *text);
 /* Makes the record that is valid once that plan was applied. Accepted entries that are unavailable
