@@ -25,8 +25,8 @@
  * the old memory. */
 #define LAUNCH_SHARE_BYTES 974131200
 /* Size of launch_config.locks_fd, whose layout lock_layout.h defines. Another layout must have
- * another size, because the memory keeps clients' locks across an upgrade: a later version must use
- * it, or notice that it cannot. */
+ * another size, because the memory keeps clients' locks across an upgrade: a later version must be
+ * able to use the memory, or must notice that it cannot. */
 #define LAUNCH_LOCKS_BYTES 32903168
 
 /*

@@ -110,8 +110,8 @@ struct rudp_ops {
 	void (*response)(void *user, struct rudp_session *s, uint64_t cookie, int status, void *buf,
 			 size_t len);
 	/* Server: the application may reuse the memory of the response that it passed to
-	 * rudp_respond() with this token: the client has acknowledged the response or no longer
-	 * waits for it, or the session has ended. */
+	 * rudp_respond() with this token. Either the client has acknowledged the response or no
+	 * longer waits for it, or the session has ended. */
 	void (*sent)(void *user, struct rudp_session *s, void *token);
 	/* Server: a client sends HELLO. Return 0 to accept it, and set *ret_user to the value that
 	 * rudp_session_user returns. A negative errno refuses the client and is sent to it. */
@@ -323,17 +323,17 @@ enum rudp_standing {
 	RUDP_STANDING_GOOD, /* the client acknowledged parts of responses within the last second */
 	RUDP_STANDING_NEW,  /* no part of a response was acknowledged within the last second,
 			       but the client sent something within the last milliseconds */
-	/* The client leaves packets unacknowledged, or has sent nothing lately. If it has sent
-	 * nothing, the next poll asks it for a sign of life; call this function again later. */
+	/* The client leaves packets unacknowledged, or has sent nothing lately. If the client has
+	 * sent nothing, the next poll sends it a PING; call this function again later. */
 	RUDP_STANDING_SILENT,
 };
 enum rudp_standing rudp_session_standing(struct rudp_session *s);
 /* Server: call it while a response waits for memory that other responses occupy. For the next 20 ms
- * rudp may then end sessions (RUDP_SESSION_STUCK), if ops->may_end agrees. It ends two kinds of
- * sessions: those whose client has left responses unacknowledged for some 40 ms and has not
- * answered several PINGs in that time, and those whose client answers but has acknowledged no part
- * of its responses for 500 ms. Their calls end with `call_gone`; the clients reconnect when they
- * can. */
+ * rudp may then end sessions (RUDP_SESSION_STUCK), if ops->may_end agrees. It ends a session if the
+ * client has left responses unacknowledged for some 40 ms and has not answered several PINGs in
+ * that time. It also ends a session if the client answers PINGs but has acknowledged no part of its
+ * responses for 500 ms. The calls of an ended session end with `call_gone`; the client reconnects
+ * when it can. */
 void rudp_responses_short(struct rudp *r);
 
 /* Requests up to this length need no grant. buf_get must reserve memory for them that larger

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Decides whose big request may be sent next. Clients announce requests of more than 16 KiB. The
- * server grants them one by one: only when it has reserved memory for the request, and only as fast
- * as its link delivers the granted requests. Homa does the same (Montazeri and others, SIGCOMM
- * 2018). Short requests come first, and clients take turns; but every fourth grant is for the
- * request that has waited longest. rudp_grant_run.c issues the grants and takes memory back from
- * requests that stall.
+ * server grants large requests one by one. It grants a request only when it has reserved memory for
+ * the request, and only as fast as the server's link delivers the granted requests. Homa does the
+ * same (Montazeri and others, SIGCOMM 2018). Short requests come first, and clients take turns; but
+ * every fourth grant is for the request that has waited longest. rudp_grant_run.c issues the grants
+ * and takes memory back from requests that stall.
  */
 #include "dataplane/rudp/rudp_internal.h"
 
@@ -154,7 +154,7 @@ void rudp_grant_progress(struct rudp_session *s, struct slot *slot, uint32_t byt
 		in->progress_ns = r->now;
 	}
 	if (!in->granted)
-		return; /* the request still waits for its grant, and its session keeps its position
+		return; /* the request still waits for its grant, and the session keeps its position
 			   in the queue */
 	if (slot->rx.len > RUDP_SMALL_BYTES) {
 		rudp_granted_remove(r, slot);

@@ -112,11 +112,11 @@ struct rudp_path {
 				    on this path */
 	bool hello_again;	 /* the path works, but a HELLO or JOIN must inform the peer that
 				    `standby` has changed */
-	bool crossed;		 /* the path is standby while a label is unknown, because its port
-				    and its address are at different positions of their lists */
-	uint32_t peer_label;	 /* hash of the label at the peer's side; 0: unknown */
-	uint32_t label_pn; /* serial of the LABEL message that brought peer_label; 0: peer_label
-			      came in the ACCEPT */
+	bool crossed; /* the path is standby while a label is unknown, because the path's port and
+			 its address are at different positions of their lists */
+	uint32_t peer_label; /* hash of the label at the peer's side; 0: unknown */
+	uint32_t label_pn;   /* serial of the LABEL message that brought peer_label; 0: peer_label
+				came in the ACCEPT */
 	uint32_t join_pn; /* server: serial of the JOIN message that set `standby`; 0: the HELLO set
 			     it */
 	uint32_t class_stamp; /* client: when `standby` last changed, in us modulo 2^32, as JOIN

@@ -88,8 +88,8 @@ static uint64_t keepalive_at(const struct rudp_session *s, const struct rudp_pat
 /*
  * Detects that the peer answers on another path after p became silent. Only an answer counts: a
  * path that has just recovered or was just used has not shown yet that it works. A path in its hold
- * time has shown that, so it is better than p. The peer may only have been late with its answer on
- * p, so p gets one more probe before it goes down.
+ * time has shown that it works, so that path is better than p. The peer may only have been late
+ * with its answer on p, so p gets one more probe before it goes down.
  */
 static void alive_elsewhere_check(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {

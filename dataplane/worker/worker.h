@@ -95,9 +95,9 @@ struct worker {
 	const struct port_ops *ops;
 	struct port ports[LAUNCH_PORTS_MAX];
 	bool port_open[LAUNCH_PORTS_MAX];
-	/* For each port: whether the agent reports that it has no carrier, and whether its device
-	 * reports that it has no link. Either of them may notice the loss of a link first, or
-	 * alone. */
+	/* For each port: whether the agent reports that the port has no carrier, and whether the
+	 * port's device reports that it has no link. Either of them may notice the loss of a link
+	 * first, or alone. */
 	bool carrier_lost[LAUNCH_PORTS_MAX], link_lost[LAUNCH_PORTS_MAX];
 	bool port_up[LAUNCH_PORTS_MAX];	 /* whether the port is up, as last reported to rudp */
 	bool released[LAUNCH_PORTS_MAX]; /* the port is closed until the worker restarts,

@@ -30,8 +30,9 @@ void worker_fault_port(struct worker *w);
  * worker_port(). Call it only if w->faults is set. */
 int worker_fault_tx(struct worker *w, unsigned way, const struct datagram_addr *dst,
 		    const struct datagram *pkt);
-/* Returns how often to pass a datagram received on `way` to the transport. Returns 0 if it is lost,
- * or if worker_fault_turn() will pass it on later. Call it only if w->faults is set. */
+/* Returns how often to pass a datagram received on `way` to the transport. Returns 0 if the
+ * datagram is lost, or if worker_fault_turn() will pass it to the transport later. Call it only if
+ * w->faults is set. */
 unsigned worker_fault_rx(struct worker *w, unsigned way, const struct port_rx *pkt);
 /* Sends or passes on packets whose delay is over, and ends expired faults. Returns when to call it
  * next; UINT64_MAX if there are no faults. */

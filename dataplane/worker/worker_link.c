@@ -75,8 +75,8 @@ void worker_probe_look(struct worker *w, unsigned i)
 
 	if (!w->asks[i] || !w->port_up[i])
 		return;
-	/* If several ports share an address, only one of them probes it: the others would find that
-	 * this worker itself uses it. */
+	/* If several ports share an address, only one port probes the address: the other ports
+	 * would find that this worker itself uses the address. */
 	if (w->cfg->failover && !w->probed && worker_port(w, 0) != i)
 		return;
 	if (!w->cfg->failover || !w->probed)

@@ -56,8 +56,8 @@ bool worker_hold(void *user, uint32_t export_index, uint64_t key, int fd)
 		return fdpass_send(w->control_fd, &m, sizeof(m), fd) != -EAGAIN;
 	/*
 	 * While there is no agent, the caller must retry the release. The next agent takes over the
-	 * descriptors that the service manager or the descriptor holder has kept. If it missed this
-	 * release, it would keep the file open for ever.
+	 * descriptors that the service manager or the descriptor holder has kept. If the agent
+	 * missed this release, the agent would keep the file open for ever.
 	 */
 	if (w->orphan_ns)
 		return false;

@@ -37,11 +37,12 @@ struct sandbox {
 					  export is unused, or its mount is attached already */
 	struct fs_helper *helper;      /* SANDBOX_FILES only */
 	uint64_t boot;		       /* a number that identifies this boot of the host's kernel */
-	int device_fd;	 /* descriptor of the latest RDMA device file from the agent: the names
-			    /dev/infiniband/uverbs* in the empty root are links to it, so that the
-			    RDMA library finds devices that appear later; -1: no leg uses RDMA */
-	int proc_fd;	 /* SANDBOX_DESCRIPTORS: a procfs that shows only processes and is mounted
-			    nowhere; -1: not available */
+	int device_fd; /* descriptor of the latest RDMA device file from the agent; -1: no leg uses
+			  RDMA. The names /dev/infiniband/uverbs* in the empty root are links to
+			  this descriptor, so that the RDMA library finds devices that appear later
+			*/
+	int proc_fd;   /* SANDBOX_DESCRIPTORS: a procfs that shows only processes and is mounted
+			  nowhere; -1: not available */
 	bool no_selinux; /* it is certain that the kernel does not use SELinux */
 };
 

@@ -162,8 +162,8 @@ static bool is_transient(int error)
 }
 
 /* Returns the result of reading a local directory that could not be reopened. If the directory was
- * removed in the meantime, readers see an empty directory. If the server has lost it, or cannot
- * read it, they get an error. */
+ * removed in the meantime, readers see an empty directory. If the server has lost the directory, or
+ * cannot read it, programs get an error. */
 static int reopen_error(const struct fuse_client *f, const struct client_file *file, int error)
 {
 	return error == -ESTALE && file->server_fh == f->server.verifier ? 0 : error;

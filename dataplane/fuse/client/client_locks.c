@@ -139,8 +139,8 @@ void client_locks_cancelled(struct fuse_client *f, const struct client_slot *s, 
 
 /* ------------------------------------------------------------------ requests of the kernel */
 
-/* Returns whether the server can handle lock requests. If it cannot, the client fails them:
- * otherwise a program could believe that its lock excludes programs on other clients. */
+/* Returns whether the server can serve this mount's lock requests. If not, the client fails lock
+ * requests: otherwise a program could believe that its lock excludes programs on other clients. */
 static bool can_serve(struct fuse_client *f)
 {
 	const char *why = NULL;

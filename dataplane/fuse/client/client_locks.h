@@ -87,7 +87,8 @@ void client_locks_note(struct fuse_client *f, const struct client_slot *self, co
 /* Call when all files are open at the server again. Returns false while locks must be reclaimed
  * before the server counts as ready. */
 bool client_locks_reclaim(struct fuse_client *f);
-/* Processes the answer to a request of client_locks_reclaim(); msg is NULL if the session ended. */
+/* Processes the answer to a request that client_locks_reclaim() sent; msg is NULL if the session
+ * ended. */
 void client_locks_reclaimed(struct fuse_client *f, const struct client_slot *s, const void *msg,
 			    size_t len, uint64_t now_ns);
 

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #define RDMA_RETRY_NS NSEC_PER_SEC /* interval of attempts, and of checks on queue pairs */
-/* After a device has changed, for example its addresses, the client sends its next request for
- * pairs after this time; servers accept no shorter interval. */
+/* After a change of a device, for example of its addresses, the client waits for this time before
+ * it requests pairs again. Servers accept no shorter interval. */
 #define RDMA_CHANGED_NS (250 * NSEC_PER_MSEC)
 /* If a queue pair on a working path fails within this time, the network may drop RDMA packets, and
  * each new pair would delay a transfer by some seconds. So the intervals of the next attempts

@@ -79,9 +79,9 @@ static void client_redirect_tick(struct fuse_client *f, uint64_t now_ns)
 	client_session_drop(f, now_ns);
 }
 
-/* Makes the kernel resend the requests that a predecessor left unanswered. Returns false if it must
- * wait because a mount worker may be reading from the kernel: it would be unknown whether the
- * kernel resends a request that the mount worker has just read. */
+/* Makes the kernel resend the requests that a predecessor left unanswered. Returns false if the
+ * client must wait because a mount worker may be reading from the kernel. Otherwise the client
+ * could not tell whether the kernel resends a request that the mount worker has just read. */
 static bool client_resend(struct fuse_client *f)
 {
 	if (PLENUM_LIKELY(!f->resend_due))
@@ -320,8 +320,8 @@ int fuse_client_pull(struct fuse_client *f, bool all, uint64_t now_ns)
 }
 
 /*
- * A request for which the kernel has a reply (because it was interrupted or timed out) holds its
- * slot until the server answers or the session ends. Ends the session if such requests hold too
+ * If a request was interrupted or timed out, the kernel already has a reply. Such a request holds
+ * its slot until the server answers or the session ends. Ends the session if such requests hold too
  * many slots, because the server may answer in a new session.
  */
 static void client_end_stuck_session(struct fuse_client *f, uint64_t now_ns)

@@ -10,9 +10,9 @@
  * another file.
  *
  * Requests wait while the server is away; on a soft mount they fail with EIO after its timeout.
- * They fail while the server refuses the mount: with EACCES if it does not let this host use the
- * export, EROFS if it lets this host only read, ENOENT if there is no such export, or ESTALE if
- * there was one.
+ * Requests fail while the server refuses the mount: with EACCES if this host may not use the
+ * export, EROFS if this host may only read, ENOENT if there is no such export, or ESTALE if the
+ * export was removed.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_CLIENT_H
 #define PLENUM_DATAPLANE_FUSE_CLIENT_H
@@ -44,8 +44,8 @@ unsigned fuse_client_find_orphan(struct fuse_client *f, uint64_t now_ns);
 int fuse_client_new_successor(const struct launch_config *cfg, unsigned index, unsigned number,
 			      int proc_fd, struct rudp *r, struct launch_stats *stats,
 			      uint64_t now_ns, struct fuse_client **ret);
-/* Returns whether a client of fuse_client_new_successor() has finished the requests of the absent
- * mount worker. */
+/* Returns whether a client made by fuse_client_new_successor() has finished the requests of the
+ * absent mount worker. */
 bool fuse_client_is_finished(const struct fuse_client *f);
 struct fuse_client *fuse_client_free(struct fuse_client *f);
 /* Like fuse_client_free(), but for a process that continues: also ends the session. */
@@ -88,8 +88,8 @@ bool fuse_client_is_finishing(const struct fuse_client *f);
 /* For a mount worker: returns whether the server reported recently that it does not support mount
  * workers. The client asks the server again later. */
 bool fuse_client_is_unsupported(const struct fuse_client *f, uint64_t now_ns);
-/* For a mount worker: makes it stop reading requests, and return the requests that it has not sent
- * to the owner of the mount. */
+/* For a mount worker: it stops reading requests from the kernel. It returns to the owner of the
+ * mount all requests that it has not sent to the server. */
 void fuse_client_quiesce(struct fuse_client *f);
 /* Reads up to a burst of requests from /dev/fuse. Without `all` it reads only as many as the
  * recently active programs are likely to have sent. Returns how many requests it has read: 0 if

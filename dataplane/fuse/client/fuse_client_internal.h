@@ -460,9 +460,9 @@ static inline void client_sync(struct fuse_client *f)
 	for (const struct client_stage *const *st = f->on.sync; *st; st++)
 		(*st)->sync(f);
 }
-/* Returns when to try to send something that is due at due_ns. Returns UINT64_MAX if it is overdue:
- * it could not be sent when it was due, so the client tries again at the next answer of the server,
- * not at a fixed time. */
+/* Returns when to try to send something that is due at due_ns. Returns UINT64_MAX if the request is
+ * overdue: the client could not send the request when it was due, so the client tries again after
+ * the next answer of the server, not at a fixed time. */
 static inline uint64_t client_due_after(uint64_t due_ns, uint64_t now_ns)
 {
 	return due_ns > now_ns ? due_ns : UINT64_MAX;
@@ -517,9 +517,9 @@ void client_answer_take(struct fuse_client *f, struct client_slot *s, void *msg,
 void client_internal_begin(struct fuse_client *f, uint64_t now_ns);
 void client_internal_hello_answer(struct fuse_client *f, int status, void *msg, size_t len,
 				  uint64_t now_ns);
-/* Processes the answer to an internal OPEN: the file is open at the server again, or lost, or,
- * after a transient error, opened again later. msg is NULL if the session ended before the answer
- * arrived. */
+/* Processes the answer to an internal OPEN. The file is open at the server again, or is lost. After
+ * a transient error, the client opens the file again later. msg is NULL if the session ended before
+ * the answer arrived. */
 void client_internal_reopened(struct fuse_client *f, const struct client_slot *s, void *msg,
 			      size_t len, uint64_t now_ns);
 /* Call when a RELEASE of several files has ended. first: the first of these files in their list.
@@ -552,8 +552,9 @@ void client_dispatch_report_served(struct fuse_client *f);
 void client_dispatch_report_unmounted(struct fuse_client *f);
 /* Call when all resent requests have been read. */
 void client_dispatch_resend_done(struct fuse_client *f);
-/* Returns whether it is certain that no mount worker is reading from the kernel. Only then the
- * kernel may be asked to resend the requests that a predecessor had begun. */
+/* Returns whether it is certain that no mount worker is reading from the kernel. If this is not
+ * certain, the client must not ask the kernel to resend the requests that a predecessor had
+ * begun. */
 bool client_forward_quiesce(struct fuse_client *f);
 /* Processes FORGETs that were forwarded to a predecessor. The kernel does not resend these, unlike
  * all other requests. */
@@ -566,7 +567,8 @@ int client_mount_worker_pull(struct fuse_client *f, bool all, uint64_t now_ns);
 /* Returns whether this mount worker may connect to the server. It waits until the owner of the
  * mount has connected, except when it must finish old requests. */
 bool client_mount_worker_may_connect(const struct fuse_client *f, uint64_t now_ns);
-/* Returns the purpose of the next session, for its hello, and records it. */
+/* Returns and records the purpose of the next session; the hello of that session contains the
+ * purpose. */
 enum fuse_hello_purpose client_mount_worker_hello(struct fuse_client *f);
 /* Gives the slot's request back to the owner of the mount, if possible. Returns whether it did; the
  * caller must then free the slot. */
@@ -722,8 +724,9 @@ uint8_t *client_slot_req_buf(struct fuse_client *f);
 /* Gets a buffer for a large answer to the slot's request. Returns false if none is free. */
 bool client_slot_resp_get(struct fuse_client *f, struct client_slot *s);
 /* Sets f->request to the request of n bytes in f->read_buf. A small request is copied to the first
- * free slot, so that a server's RDMA device cannot change it while it is checked and used. Of
- * larger requests (WRITE, SETXATTR and BATCH_FORGET) the device can change only the data. */
+ * free slot, so that a server's RDMA device cannot change the request while the client checks and
+ * uses it. Of larger requests (WRITE, SETXATTR and BATCH_FORGET) the device can change only the
+ * data. */
 void client_slot_request_copy(struct fuse_client *f, size_t n);
 /* Moves the request of len bytes in f->request into a slot; for a large request the slot takes
  * f->read_buf. Returns NULL if no slot or buffer is free. */

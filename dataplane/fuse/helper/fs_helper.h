@@ -142,8 +142,8 @@ struct helper_call {
 	uint8_t pad[7];
 	void *data; /* memory in the arena */
 	uint64_t data_size;
-	struct journal_record *record; /* journal record of journal_begin(); NULL: the call may be
-					  executed twice */
+	struct journal_record *record; /* the journal record from journal_begin(); NULL: the call
+					  may be executed twice */
 	uint64_t ticket;
 	/* Range in fs_helper_config.ids: the groups of this host to which HELPER_OBJECT_GROUPS may
 	 * add the user. If the range is empty, it may add the user to any group. */

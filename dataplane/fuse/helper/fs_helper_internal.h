@@ -122,8 +122,8 @@ struct fs_helper {
 #define HELPERS_GROUPS_MAX 4U
 
 /* The private state of one helper process. The helper must not rely on shared memory, to which a
- * compromised worker can write. So it copies everything on which it relies while the worker is
- * still trusted. */
+ * compromised worker can write. So a helper copies everything on which it relies while the worker
+ * is still trusted. */
 struct helper {
 	struct fs_helper *pool;
 	struct helpers_export *export;
@@ -236,8 +236,8 @@ int helper_answer_attr(struct helper *self, int fd);
 void helper_answer_stat(struct helper *self, int fd);
 /* Returns whether the open file has no extended attributes visible to clients. */
 bool helper_has_no_xattrs(int fd);
-/* Add to the result the object's attributes and, if it has one, its handle. _entry: of an open
- * file; _name: of a name in a directory. */
+/* Add to the result the object's attributes and, if the object has a handle, the handle. _entry:
+ * for an open file; _name: for a name in a directory. */
 int helper_answer_entry(struct helper *self, int fd);
 int helper_answer_name(struct helper *self, int dirfd, const char *name);
 /* Makes the result for an object of type fmt that this call has created and a local user has

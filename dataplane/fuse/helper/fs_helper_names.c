@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Calls that look up and change names. A change first locks its directories, so that calls of other
- * clients cannot invalidate the checks that it makes. Local users of the server still can.
+ * Calls that look up and change names. A call that changes names first locks the directories, so
+ * that calls of other clients cannot invalidate its checks. Local users of the server still can.
  */
 #include "dataplane/fuse/helper/fs_helper_internal.h"
 #include <stdio.h>
@@ -106,7 +106,7 @@ static int new_begin(struct helper *self, int dirfd)
 }
 
 /*
- * Makes the result for the object that this call has created, which it finds by its name. If a
+ * Makes the result for the object that this call has created. Finds the object by its name. If a
  * local user has removed the object since, the client must still learn that it was created. The
  * result then has a handle that is always stale, as if the object had been removed later.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The identity of objects: signed handles, and the inode numbers that clients see. This file makes
- * and checks signatures, holds their key, and opens files by handle. So it is the code that limits
- * a compromised worker to its exports.
+ * and checks signatures, holds their key, and opens files by handle. So this code limits a
+ * compromised worker to the worker's exports.
  */
 #include "dataplane/fuse/helper/fs_helper_internal.h"
 #include "netcfg/base/hash.h"

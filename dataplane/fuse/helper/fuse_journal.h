@@ -120,8 +120,8 @@ void journal_close(struct journal *j);
  * over the number of a mount that was not seen for a day. Returns 0, or -ENOSPC if there is no such
  * mount. */
 int journal_mount_get(struct journal *j, const uint8_t id[16], unsigned *ret);
-/* Records that the mount was seen now. Call it regularly for a mount with a session, so that it
- * keeps its number even if it is idle. */
+/* Records that the mount was seen now. Call this function regularly for a mount with a session, so
+ * that the mount keeps its number even if the mount is idle. */
 void journal_mount_seen(struct journal *j, unsigned mount);
 /* Returns when a worker last saw the mount, in seconds of CLOCK_BOOTTIME. */
 uint64_t journal_mount_seen_s(const struct journal *j, unsigned mount);

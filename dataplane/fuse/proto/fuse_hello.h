@@ -11,9 +11,9 @@
 
 #define FUSE_HELLO_BYTES 224
 
-/* The purpose of the session. A full server prefers mounts to mount workers. Beyond its limit it
- * accepts LAUNCH_SESSIONS_OWING mount workers that finish their requests, because no other process
- * can finish them; further ones count like mount workers that do not finish requests. */
+/* The purpose of the session. A full server prefers mounts to mount workers. Beyond its limit, the
+ * server accepts LAUNCH_SESSIONS_OWING mount workers that only finish their requests, because no
+ * other process can finish these requests. Further mount workers count against the limit. */
 enum fuse_hello_purpose {
 	FUSE_HELLO_MOUNT,
 	FUSE_HELLO_MOUNT_WORKER,

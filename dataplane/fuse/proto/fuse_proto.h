@@ -40,18 +40,18 @@
  * FUSE_PROTO_RDMA, a separate request: struct fuse_in_header, then struct fuse_proto_rdma with its
  * half of one queue pair per leg; the answer is struct fuse_proto_rdma with the server's halves of
  * the same legs. An error means that the server has no RDMA, or (EBUSY) that the client asks too
- * often. A server loses its half of a pair together with a path or a device, which an idle client
- * would not notice, so the client checks its pairs periodically. A READ or WRITE with
+ * often. A server loses its half of a pair together with a path or a device. An idle client would
+ * not notice this, so the client checks its pairs periodically. A READ or WRITE with
  * FUSE_PROTO_REQ_BULK has struct fuse_proto_bulk behind its handles: memory of the client, and the
  * legs that reach it. For a READ, the server writes the data into that memory before it answers. A
  * WRITE arrives without its data (in.len is 80), and the server first reads the data from that
- * memory. If it cannot, it executes nothing and answers EREMOTEIO, and the client sends the WRITE
- * again in packets. In both answers FUSE_PROTO_RESP_BULK announces struct fuse_proto_bulk_done in
- * the tail, after the structs of the flags before it. It has the number of bytes that are in the
- * client's memory instead of the answer, and the legs that failed. The client drops its half of the
- * failed pairs before it uses the memory, and requests new pairs. If the server cannot write the
- * data of a READ, it answers in packets, except with FUSE_PROTO_REQ_ONLY: then `again` asks the
- * client to retry.
+ * memory. If the server cannot read the data, it executes nothing and answers EREMOTEIO, and the
+ * client sends the WRITE again in packets. In both answers FUSE_PROTO_RESP_BULK announces struct
+ * fuse_proto_bulk_done in the tail, after the structs of the flags before it. It has the number of
+ * bytes that are in the client's memory instead of the answer, and the legs that failed. The client
+ * drops its half of the failed pairs before it uses the memory, and requests new pairs. If the
+ * server cannot write the data of a READ, it answers in packets, except with FUSE_PROTO_REQ_ONLY:
+ * then `again` asks the client to retry.
  *
  * FUSE_PROTO_RDMA_PING asks the server to test one pair: struct fuse_in_header, then the head of
  * struct fuse_proto_ping, with memory that the client must not use for anything else meanwhile. The
@@ -181,9 +181,10 @@
  * With LOCKS: after a reboot of the server's host, the client can reclaim its locks. The word
  * FUSE_PROTO_INIT_RECLAIM of INIT's answer is 1 if it must, with the same lock epoch as before the
  * reboot. Then the client sends no request but those that reopen its files, then, for each lock, a
- * SETLK with FUSE_PROTO_LK_RECLAIM in lk_flags: EAGAIN means that another mount has a lock that
- * conflicts; then a SETLK with FUSE_PROTO_LK_RECLAIMED: it has reclaimed all that it held. Until
- * all mounts have done so, for at most 30 seconds, requests for locks wait.
+ * SETLK with FUSE_PROTO_LK_RECLAIM in lk_flags: EAGAIN means that another mount has a conflicting
+ * lock. The client then sends a SETLK with FUSE_PROTO_LK_RECLAIMED, which says that the mount has
+ * reclaimed all its locks. Until all mounts have done so, for at most 30 seconds, requests for
+ * locks wait.
  */
 #define FUSE_PROTO_FEATURE_RECLAIM 4096U
 #define FUSE_PROTO_LK_RECLAIM (1U << 30)

@@ -102,16 +102,16 @@ struct fuse_server_asked {
  * export and is away. */
 int fuse_server_accept(struct fuse_server *srv, struct rudp_session *s, const struct ip_addr *from,
 		       const void *hello, size_t len, struct fuse_server_client **ret);
-/* Returns the export and mount that the last client of fuse_server_accept() asked for, or NULL if
- * its data was not a hello. Valid until the next call of fuse_server_accept(). */
+/* Returns the export and mount that the client of the last fuse_server_accept() requested, or NULL
+ * if the client's data was not a hello. Valid until the next call of fuse_server_accept(). */
 const struct fuse_server_asked *fuse_server_asked(const struct fuse_server *srv);
 /* Returns the worker to which the last redirected client must connect, as "ADDRESS/PORT" with a
  * hexadecimal port. */
 const char *fuse_server_elsewhere(const struct fuse_server *srv);
 /* Breaks the file lock with this id for an operator. Returns 0; -ENOENT if there is no such lock;
- * -EALREADY if it is or was broken; -EAGAIN if the request only waits for its lock; -ENOSPC if too
- * many locks of its mount are being broken; or -EBUSY if another worker keeps the table of locks
- * reserved. */
+ * -EALREADY if the lock is being broken or was broken; -EAGAIN if the request still waits for the
+ * lock; -ENOSPC if too many locks of the mount are being broken; or -EBUSY if another worker keeps
+ * the table of locks reserved. */
 int fuse_server_lock_break(struct fuse_server *srv, uint64_t id);
 /* Registers the function by which the server sends LAUNCH_MSG_LOCK_KEEP and LAUNCH_MSG_LOCK_FORGET
  * to the agent. The server repeats a message until the answer arrives. */
@@ -131,8 +131,8 @@ const char *fuse_server_client_host(const struct fuse_server_client *c);
 /* Returns the index of the client's export in the configuration. */
 unsigned fuse_server_client_export(const struct fuse_server_client *c);
 /* Describes the client's session: how many requests are being executed, how many have not begun,
- * and when the client loses its file locks if no further packet of it arrives (by clock_now_ns();
- * 0: the server does not manage its locks). */
+ * and when the client loses its file locks if it sends no further packet (by clock_now_ns(); 0: the
+ * server does not manage the client's locks). */
 void fuse_server_describe(const struct fuse_server_client *c, uint64_t now_ns,
 			  uint32_t *ret_in_flight, uint32_t *ret_waiting, uint64_t *ret_lease_ns);
 /* Writes the clients' mounts and the number of open files to the statistics page; the caller must

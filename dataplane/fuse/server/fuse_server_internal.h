@@ -19,9 +19,10 @@ void server_req_start(struct fuse_server_client *c, struct rudp_call *call,
 void server_retry_run(struct fuse_server *srv);
 
 /* server_wait.c */
-/* Starts a validated request that has its data: at once, or when it is its host's turn and a reply
- * buffer is free. If the server is still executing the same request because the client has sent it
- * before, it is not started again, and its reply goes to this call. */
+/* Starts a validated request whose data have arrived: at once, or when it is the host's turn and a
+ * reply buffer is free. If the client has sent the same request before and the server is still
+ * executing it, the request is not started again. The reply of the running request then goes to
+ * this call. */
 void server_req_take(struct fuse_server_client *c, struct rudp_call *call, void *buf, size_t len,
 		     const struct fuse_server_args *args);
 /* Starts waiting requests, one of each host in turn, if a reply buffer is free that the client may

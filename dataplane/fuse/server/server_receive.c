@@ -6,7 +6,7 @@
 #include "dataplane/fuse/server/request/server_lock_wait.h"
 #include "dataplane/fuse/server/request/server_rdma.h"
 
-/* Handles INTERRUPT: cancels the request that it names unless a helper has started it. A lock
+/* Handles INTERRUPT: cancels the named request, unless a helper has started that request. A lock
  * request that is retried ends at its next try. */
 static void req_interrupt(struct fuse_server_client *c, const struct fuse_in_header *in)
 {

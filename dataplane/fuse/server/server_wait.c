@@ -9,7 +9,8 @@
  * While few reply buffers are free, clients that have acknowledged nothing lately share half of
  * them, and silent clients get none. A client that leaves its replies unacknowledged loses their
  * buffers together with its session. While there are other hosts, a host gets at most three
- * quarters of the buffers. If it uses that many, only its own clients can lose their buffers.
+ * quarters of the buffers. If the host uses that many, only clients of this host can lose their
+ * buffers.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
 #include "dataplane/fuse/server/request/server_source.h"
@@ -372,7 +373,7 @@ static int client_start(struct fuse_server_client *c, struct wait_turn *t)
 		return 0;
 	w = *first;
 	in = message_of(first);
-	/* Remove the request from the queue before starting it: it may end at once, and then call
+	/* Remove the request from the queue before starting it: a request that ends at once calls
 	 * this function again. */
 	queue_remove(c, first_size, &c->waits[first_size].head);
 	(void)fuse_server_check(in, w.len, &args); /* cannot fail, because the request passed the

@@ -6,8 +6,9 @@
 
 #define GIDS_MAX 256
 
-/* Checks one entry of the GID table. Returns PORT_RDMA_OK if it is the leg's GID,
- * PORT_RDMA_NO_DEVICE if it belongs to another address, or the reason why the leg cannot use it. */
+/* Checks one entry of the GID table. Returns PORT_RDMA_OK if this is the leg's GID,
+ * PORT_RDMA_NO_DEVICE if the GID belongs to another address, or the reason why the leg cannot use
+ * the GID. */
 static enum port_rdma_reason gid_check(struct ibv_context *context, const struct ibv_gid_entry *e,
 				       const struct rdma_leg *leg)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Sends and receives datagrams over kernel sockets, many in each system call. Where the kernel
- * supports it, bursts of datagrams of equal size pass through it as one super-packet (GSO when
- * sending, GRO when receiving).
+ * supports this, a burst of datagrams of equal size passes through the kernel as one super-packet
+ * (GSO when sending, GRO when receiving).
  */
 #include "dataplane/port/udp/port_udp_internal.h"
 #include "netcfg/base/log.h"
@@ -296,7 +296,8 @@ static void hot_open(struct port_udp *u)
 	u->counters.hot = true;
 }
 
-/* Closes the hot peer's socket. Packets in it are lost, so callers read it until it is empty. */
+/* Closes the hot peer's socket. Packets that are still in the socket are lost, so callers first
+ * read the socket until it is empty. */
 static void hot_close(struct port_udp *u)
 {
 	close(u->hot.fd); /* close() also removes the socket from the epoll descriptor */

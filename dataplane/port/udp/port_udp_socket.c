@@ -242,7 +242,8 @@ static int link_mac_get(int fd, uint32_t ifindex, struct mac_addr *ret)
 int udp_announce_open(void)
 {
 	/* The socket is never bound, and its filter, which cannot be removed, drops everything. So
-	 * no packet is ever queued on it, even if a compromised worker binds it. */
+	 * no packet is ever queued on this socket, even if a compromised worker binds the
+	 * socket. */
 	static int first = -1; /* kept for ports that are added later, when the worker may not
 				  create such sockets any more */
 	autoclose int fd = packet_socket_new(SOCK_RAW);

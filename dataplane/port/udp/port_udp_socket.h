@@ -46,8 +46,8 @@ int udp_socket_open_source(const struct udp_local *l, uint16_t *ret_port);
 /* Opens the socket for announcements. Call it while the worker still has CAP_NET_RAW; using the
  * socket needs no privilege. Returns a descriptor that the caller owns, or a negative errno. */
 int udp_announce_open(void);
-/* Sends a gratuitous ARP or an unsolicited neighbour advertisement from the socket of
- * udp_announce_open(). Returns 0, -EPERM if fd is negative, or another negative errno. */
+/* Sends a gratuitous ARP or an unsolicited neighbour advertisement from the socket that
+ * udp_announce_open() opened. Returns 0, -EPERM if fd is negative, or another negative errno. */
 int udp_announce(int fd, const struct udp_local *l);
 
 #endif

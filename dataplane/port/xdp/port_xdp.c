@@ -392,10 +392,11 @@ static int modes_try(struct port_xdp *x, struct attempt *a, const struct xdp_mod
 
 /*
  * Waits while another process has a queue, but only if that process is dead. An interface can have
- * only one XDP program, which shows whether the process is dead. While it is alive, its program is
- * attached, so that of this port cannot be attached. When it is dead, its program is gone, but its
- * queue stays in use as long as the kernel has one of its frames. So if this port's program can be
- * attached, the queue will become free, and no other process can take it first.
+ * only one XDP program, which shows whether the process is dead. While that process is alive, its
+ * program is attached, so the program of this port cannot be attached. When that process is dead,
+ * its program is gone, but its queue stays in use as long as the kernel has one of its frames. So
+ * if this port's program can be attached, the queue will become free, and no other process can take
+ * it first.
  */
 static int free_await(struct port_xdp *x, struct attempt *a, uint64_t wait_ns,
 		      const struct xdp_mode **ret_mode)

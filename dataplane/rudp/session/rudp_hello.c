@@ -35,9 +35,9 @@ static uint32_t stamp_of(uint64_t now)
 	return (uint32_t)(now / NSEC_PER_USEC);
 }
 
-/* Returns a bit for each port from which to reach `a`: the ports in its subnet; if there are none,
- * the ports with routes to other subnets; if there are none either, all ports of its address
- * family. */
+/* Returns a bit for each port from which to reach `a`: the ports in the subnet of `a`. If there are
+ * none, returns the ports with routes to other subnets. If there are none either, returns all ports
+ * of the address family of `a`. */
 static unsigned ports_for(const struct rudp *r, const struct ip_addr *a, unsigned *ret)
 {
 	unsigned in_subnet = 0, routed = 0, any = 0;
@@ -328,11 +328,11 @@ static bool path_wants_hello(const struct rudp_path *p)
 }
 
 /*
- * Restarts the handshake. On the path that it had chosen, it starts after a delay; on the other
- * paths at once, but after a refusal only when the pause has ended. A worker that accepted the
- * cookie may have created a session that this client does not know, and may send packets to this
- * client's session number. So the client takes a new number, by which it can distinguish these
- * packets from those of the session that it gets in the end.
+ * Restarts the handshake. The client starts after a delay on the path that it had chosen, and at
+ * once on the other paths. After a refusal, it starts only when the pause has ended. A worker that
+ * accepted the cookie may have created a session that this client does not know, and may send
+ * packets to this client's session number. So the client takes a new number. By this number it can
+ * distinguish these packets from packets of the session that it finally gets.
  */
 static void hello_restart(struct rudp_session *s, uint64_t later, uint64_t now)
 {
@@ -470,8 +470,8 @@ void rudp_hello_address(struct rudp_session *s, unsigned index, const struct wir
 }
 
 /* Handles paths that were made from ports in other subnets while no port was in the subnet of the
- * address. Such a path becomes standby if it works. It is removed if it was never answered, because
- * the server does not know it. */
+ * address. Such a path becomes standby if it works. A path without any answer is removed, because
+ * the server does not know the path. */
 static void foreign_paths_retire(struct rudp_session *s, uint64_t now)
 {
 	for (unsigned i = 0; i < s->n_paths; i++) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Decides which clients still acknowledge responses, for an application whose memory for responses
- * is short: clients that have become silent, for example because their rack has lost power, must
- * not occupy memory that other clients need. A client that has sent nothing for a while is first
- * asked by a PING. While memory is short, sessions that leave responses unacknowledged end.
+ * Decides which clients still acknowledge responses. The application uses this when its memory for
+ * responses is short. Clients that have become silent, for example because their rack has lost
+ * power, must not occupy memory that other clients need. A client that has sent nothing for a while
+ * is first asked by a PING. While memory is short, sessions that leave responses unacknowledged
+ * end.
  *
  * The cause of the silence may be this host: after an outage of our network, or a pause of this
  * process, all clients have been silent, although most would answer now. So a session ends only if

@@ -120,8 +120,8 @@ static int forward_init(struct fuse_client *f)
 		return -errno;
 	/* Pairs with read_one(): a mount worker marks its slot as READING, then checks `reads`. The
 	 * owner clears `reads` here, and client_forward_quiesce() checks the slots later. So either
-	 * the mount worker sees that it must not read, or the owner sees the slot and waits for
-	 * it. */
+	 * the mount worker sees that it must not read, or the owner sees the slot and waits until
+	 * the read has ended. */
 	__atomic_store_n(&f->common->reads, 0U, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for (unsigned k = 0; k < LAUNCH_MOUNT_WORKERS_MAX; k++) {
@@ -302,8 +302,8 @@ static struct client_worker *mount_worker_choose(const struct fuse_client *f, ui
 }
 
 /* Returns the mount worker that forwarded the request; NULL if none did. Dispatching the request
- * back to that mount worker adds the file to its table, so that it can serve later requests for the
- * file itself. */
+ * back to that mount worker adds the file to the mount worker's table. Then the mount worker can
+ * serve later requests for the file itself. */
 static struct client_worker *mount_worker_that_forwarded(const struct fuse_client *f,
 							 uint64_t now_ns)
 {
@@ -471,8 +471,8 @@ static bool bytes_fetch(struct fuse_client *f, struct client_worker *w, unsigned
 	return true;
 }
 
-/* Takes the request back from the mount worker, which has not sent it, and queues it at the owner
- * as if it had never been dispatched. */
+/* Takes back a request that the mount worker has not sent, and queues the request at the owner as
+ * if the owner had never dispatched it. */
 static bool take_back(struct fuse_client *f, struct client_worker *w, unsigned i)
 {
 	struct client_slot *s = w->slots[i];
@@ -701,8 +701,8 @@ static void files_close_unneeded(struct client_worker *w)
 
 unsigned fuse_client_find_orphan(struct fuse_client *f, uint64_t now_ns)
 {
-	/* Only after the kernel has resent its requests, the owner knows which requests mount
-	 * workers had read. */
+	/* The owner learns which requests mount workers had read only when the kernel has resent
+	 * its requests. */
 	for (unsigned i = 0; f->dispatch && !f->resend_due && i < LAUNCH_MOUNT_WORKERS_MAX; i++) {
 		struct client_worker *w = &f->dispatch->workers[i];
 		uint64_t seen_ns = mount_worker_get(&w->area->seen_ns);

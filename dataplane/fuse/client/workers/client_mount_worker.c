@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A mount worker: a client that gets its requests from the mount's owner, or reads them from the
- * kernel (client_reads.c). It has its own tables, with the nodes and files of the requests that it
- * serves. The server treats it as another mount.
+ * kernel (client_reads.c). A mount worker has its own tables, with the nodes and files of the
+ * requests that the mount worker serves. The server treats it as another mount.
  */
 #include "dataplane/fuse/client/workers/client_workers.h"
 

@@ -61,9 +61,9 @@ static unsigned file_find(const struct fuse_client *f, uint64_t fh)
 	return MOUNT_WORKER_FILES;
 }
 
-/* Returns whether this mount worker serves the request: it must be for data of a file in the table,
- * by the rules of is_eligible() in client_dispatch.c. Sets len, opcode, nodeid, fh and file of the
- * slot. */
+/* Returns whether this mount worker serves the request. The request must read or write data of a
+ * file in the table; is_eligible() in client_dispatch.c has the same rules. Sets len, opcode,
+ * nodeid, fh and file of the slot. */
 static bool is_served_here(const struct fuse_client *f, const struct fuse_in_header *h,
 			   const uint8_t *req, struct mount_worker_slot *slot)
 {

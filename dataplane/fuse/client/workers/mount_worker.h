@@ -38,10 +38,10 @@
 /*
  * State of a request, in the low byte of its word. The owner writes FREE and DISPATCHED, and
  * RETURNED when it takes a request back from an absent mount worker. The mount worker writes the
- * other states; it also writes RETURNED for a request that it cannot serve, DISPATCHED to restart a
- * request that the kernel has resent, and FREE for a request that it has read itself. A request
- * that a mount worker has begun may have been sent, so it stays with that mount worker. If that
- * mount worker dies, its successor repeats the request under the same mount id.
+ * other states. It also writes RETURNED for a request that it cannot serve, DISPATCHED to restart a
+ * request that the kernel has resent, and FREE for a request that the mount worker itself has read.
+ * A request that a mount worker has begun may have been sent, so it stays with that mount worker.
+ * If that mount worker dies, its successor repeats the request under the same mount id.
  */
 enum mount_worker_state {
 	MOUNT_WORKER_FREE,

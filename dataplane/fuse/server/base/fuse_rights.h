@@ -37,9 +37,9 @@ struct fuse_rights_ids {
 /*
  * Finds the rights that the first matching rule of the export gives to a client with this name and
  * these addresses (n_addrs may be 0). cfg must outlive *ret. Returns 0, or -EACCES if no rule
- * matches. Without a cluster key, a rule for a name also needs one of the addresses that are listed
- * for the name: returns -EADDRNOTAVAIL if the client has none of them, or -EDESTADDRREQ if none is
- * listed.
+ * matches. Without a cluster key, the client must also have one of the addresses that are listed
+ * for the name in a rule. Returns -EADDRNOTAVAIL if the client has none of these addresses, or
+ * -EDESTADDRREQ if no address is listed.
  */
 int fuse_rights_for(const struct launch_config *cfg, const struct launch_export *e,
 		    const char *host, const struct ip_addr *addrs, unsigned n_addrs,

@@ -2,8 +2,9 @@
 /*
  * State that the compute workers of a host share, in a memfd from the agent: leases granted to
  * clients, changes in progress, open files, and which worker is alive at which address. Each worker
- * writes only its own slot, which it finds again after a restart, and reads the slots of its peers.
- * So the memory needs no locks, and a worker that dies at any instruction blocks no other worker.
+ * writes only its own slot and reads the slots of its peers. After a restart, a worker finds its
+ * slot again. So the memory needs no locks, and a worker that dies at any instruction blocks no
+ * other worker.
  *
  * If actions of two workers may conflict, each worker first records its own action and then reads
  * the other worker's slot, with a full fence in between. So at least one of them sees the action of

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Maps the persistent state of an export, and clears it if it has another version.
+ * Maps the persistent state of an export, and clears a state of another version.
  */
 #include "dataplane/fuse/server/base/server_state.h"
 #include "netcfg/base/os/memfd.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Reclaiming locks after a reboot of the server's host. The agent keeps a record on disk of each
- * mount that may hold locks. When the table is new, it contains the mounts of these records,
- * without their locks, and a grace period begins: each of these mounts reclaims the locks that it
- * held, and no mount gets a new lock. If a mount does not come back in time, its record is removed
- * before other mounts get its locks, because otherwise it could reclaim them after another reboot.
- * For the same reason, the record of a mount whose lease ends is removed first.
+ * mount that may hold locks. A new table contains the mounts of these records, without their locks,
+ * and a grace period begins. In this period, each of these mounts reclaims the locks that it held,
+ * and no mount gets a new lock. If a mount does not come back in time, its record is removed before
+ * other mounts can get its locks. Otherwise the mount could reclaim these locks after another
+ * reboot. For the same reason, the record of a mount whose lease ends is removed first.
  */
 #include "dataplane/fuse/server/locks/lock_internal.h"
 #include <string.h>

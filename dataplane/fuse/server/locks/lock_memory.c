@@ -2,9 +2,9 @@
 /*
  * The shared memory of the lock table: mapping, mutual exclusion, undo, and the lists of its
  * records. Only one process at a time uses the table: it must have a lock of fcntl(2) on the memory
- * file. The kernel manages this lock, so no worker can forge it, and it ends when the process dies.
- * A mutex in the memory itself would not be safe, because libc would follow pointers in it that a
- * faulty worker can change.
+ * file. The kernel manages this lock: no worker can forge the lock, and the kernel frees it when
+ * the process dies. A mutex in the memory itself would not be safe, because libc would follow
+ * pointers in it that a faulty worker can change.
  */
 #include "dataplane/fuse/server/locks/lock_internal.h"
 #include "netcfg/base/hash.h"

@@ -3,9 +3,9 @@
  * Sets and frees locks by the rules of fcntl(2) and flock(2), and queues requests that must wait. A
  * lock that becomes free is granted to waiting requests in the order of their arrival. A new
  * request that conflicts with no lock is granted at once, even if other requests wait, as the
- * kernel does with its own locks. If new requests had to wait behind others, two programs could
- * wait for each other: one that asks for a second lock, and another that waits for the first
- * program's lock and is ahead of it in the queue.
+ * kernel does with its own locks. New requests do not wait behind others in a queue, because two
+ * programs could then wait for each other: a program that asks for a second lock, and a program
+ * that is ahead in the queue but waits for the first program's first lock.
  */
 #include "dataplane/fuse/server/locks/lock_internal.h"
 #include <stdio.h>
@@ -435,8 +435,8 @@ int lock_mount_join(struct lock_table *t, const uint8_t id[16], const char *host
 		return r;
 	m = mount_find(t, id);
 	if (m && m->stable & LOCK_STABLE_EXPECTED && !can_reclaim) {
-		/* This client is too old to reclaim its locks, so the others must not wait for
-		 * it. */
+		/* This client is too old to reclaim its locks, so other clients must not wait for a
+		 * reclaim. */
 		lock_table_end_mount(t, m);
 		m = NULL;
 	}

@@ -186,8 +186,8 @@ int lock_free_opener(struct lock_table *t, const struct lock_mount_ref *m, uint3
  * there is none, or -ESTALE. */
 int lock_get(struct lock_table *t, const struct lock_mount_ref *m, const struct lock_request *q,
 	     struct lock_conflict *ret);
-/* Removes a waiting request. Returns 0, -ENOENT if the request does not wait, because it has got
- * its lock, or -ESTALE. */
+/* Removes a waiting request. Returns 0; -ENOENT if the request does not wait because it has already
+ * got its lock; or -ESTALE. */
 int lock_cancel(struct lock_table *t, const struct lock_mount_ref *m, uint64_t unique);
 /* Returns whether the mount holds a lock on the file, waits for one, or had one broken. Also
  * returns true if the table cannot be used. */

@@ -43,8 +43,8 @@ static bool has_mounts(const struct fuse_server *srv, const struct server_export
 
 /* Restores the information about the leases that a predecessor has granted. If the predecessor's
  * table still exists, it has all leases. Otherwise changes must wait until all leases have expired.
- * Only if the predecessor served a single mount, this mount need not wait, because a client need
- * not wait for its own leases. */
+ * If the predecessor served a single mount, this mount need not wait: a client need not wait for
+ * its own leases. */
 void server_leases_restore(struct fuse_server *srv)
 {
 	uint64_t latest_ns = clock_now_ns() + LEASE_NS + LEASE_NOTE_NS;
@@ -218,8 +218,8 @@ static void changer_set(struct server_lease *l, uint64_t mount)
 	share_set(&l->changer, l->busy > 0 && l->changer != mount ? LEASE_SEVERAL : mount);
 }
 
-/* Records the mount of q as the last one that changed the object, because its client has created or
- * changed the object and will probably change it again. */
+/* Records the mount of q as the last mount that changed the object. The mount's client has created
+ * or changed the object and will probably change the object again. */
 static void made_by(struct server_lease *l, const struct server_req *q, uint64_t now_ns)
 {
 	uint32_t opcode = q->in->opcode;

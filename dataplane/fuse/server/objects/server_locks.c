@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Leases of mounts on their file locks. If no packet of a client arrives for SERVER_LOCK_LEASE_NS,
- * the client loses all its locks. Before the server frees them, it ends the client's session, so
- * that it executes no more requests for which the client needs the locks. In the next session, the
- * lock epoch shows the client that its locks are lost. A request that is being executed extends the
- * lease. Any worker may find that a lease has expired. So a worker executes a request only if the
- * mount's lease in the shared table is valid for some time yet.
+ * the client loses all its locks. Before the server frees the locks, it ends the client's session.
+ * Then the server executes no more requests for which the client needs the locks. In the next
+ * session, the lock epoch shows the client that its locks are lost. A request that is being
+ * executed extends the lease. Any worker may find that a lease has expired. So a worker executes a
+ * request only if the mount's lease in the shared table is valid for some time yet.
  *
  * The agent keeps a record of each mount with locks on disk, so that the client can reclaim them
  * after a reboot of this host (lock_grace.c). Locks are taken from a mount only after its record is
@@ -22,8 +22,8 @@
 #include <string.h>
 
 #define TICK_NS NSEC_PER_SEC
-/* If a lease was last extended longer ago than this, the server extends it before it executes a
- * request. */
+/* If the last extension of a lease was longer ago than this, the server extends the lease before it
+ * executes a request. */
 #define FRESH_NS (5 * NSEC_PER_SEC)
 /* How often the server asks the agent for a record until the agent answers, and how long the first
  * lock of a mount waits for the answer. Without a record, the client loses its locks when the host

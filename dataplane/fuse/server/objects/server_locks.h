@@ -10,8 +10,8 @@
  * to reconnect to this worker. Returns 0 or a negative errno. */
 int server_locks_init(struct fuse_server *srv, int fd);
 void server_locks_done(struct fuse_server *srv);
-/* Call when a session of the mount begins, if the server manages the locks of its client.
- * can_reclaim: its client can reclaim locks after a reboot. Returns 0, -EBUSY to retry, or another
+/* Call when a session of the mount begins, if the server manages the locks of the mount's client.
+ * can_reclaim: the client can reclaim locks after a reboot. Returns 0, -EBUSY to retry, or another
  * negative errno. */
 int server_locks_join(struct server_mount *m, bool can_reclaim);
 /* Call before the mount gets a lock. Returns true if the record by which its client can reclaim the
@@ -22,8 +22,8 @@ bool server_locks_recorded(struct server_mount *m);
 void server_locks_answer(struct fuse_server *srv, const struct launch_msg *msg);
 /* Call when the client has unmounted: frees the mount's locks. */
 void server_locks_leave(struct server_mount *m);
-/* Returns when the mount loses its locks if no further packet of its client arrives; 0 if the
- * server does not manage its locks. */
+/* Returns when the mount loses its locks if its client sends no further packet; 0 if the server
+ * does not manage the mount's locks. */
 uint64_t server_locks_end_ns(const struct server_mount *m, uint64_t now_ns);
 /*
  * Returns whether a request may be executed, if the server manages the locks of its mount. It may
@@ -38,10 +38,10 @@ int server_locks_check(struct server_mount *m, uint64_t now_ns);
 int server_locks_reopened(struct server_mount *m, const struct server_node *n, int fd);
 /* Breaks the lock with this id. Has the results of lock_break(). */
 int server_locks_break(struct fuse_server *srv, uint64_t id);
-/* Call it in each turn before serving requests; it works at most once a second. Extends the leases
- * of the mounts whose clients were heard since. Frees the locks of mounts whose clients were not
- * heard for SERVER_LOCK_LEASE_NS, and ends their sessions, so that these clients learn that their
- * locks are lost. */
+/* Call this function in each turn before serving requests; it does its work at most once a second.
+ * Extends the leases of the mounts whose clients were heard since. Frees the locks of mounts whose
+ * clients were not heard for SERVER_LOCK_LEASE_NS, and ends their sessions, so that these clients
+ * learn that their locks are lost. */
 void server_locks_tick(struct fuse_server *srv, uint64_t now_ns);
 
 #endif

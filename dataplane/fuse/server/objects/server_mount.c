@@ -657,9 +657,9 @@ int server_mount_elsewhere(struct fuse_server *srv, const char *export_name,
 #define MOVE_MAX_NS (2 * NSEC_PER_SEC)
 #define MOVE_POLL_NS NSEC_PER_MSEC
 
-/* Begins to move the mount: makes the client reconnect, and refuses it until its requests have
- * ended. Otherwise an old write at this worker, which is not in the journal, could overwrite newer
- * data that the client writes via the next worker. */
+/* Begins to move the mount: makes the client reconnect, and refuses the client until the client's
+ * requests have ended. Otherwise an old write at this worker, which is not in the journal, could
+ * overwrite newer data that the client writes via the next worker. */
 static void mount_move(struct server_mount *m, uint32_t worker)
 {
 	m->moving_to = worker;

@@ -94,8 +94,8 @@ struct server_node *server_node_signed(const struct server_export *e, const uint
 {
 	struct server_node *n = server_node_find(e, handle, key_len(handle, len));
 
-	/* Compare with the signature in the node instead of computing it: a client that knows the
-	 * right signature can have it only from this host. */
+	/* Compare with the signature in the node instead of computing a signature: a client can
+	 * know the right signature only from this host. */
 	return n && n->handle.len == len && memcmp(n->handle.bytes, handle, len) == 0 ? n : NULL;
 }
 

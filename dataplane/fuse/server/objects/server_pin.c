@@ -170,8 +170,8 @@ static struct state_pin *pin_make(struct server_export *e, const struct fuse_han
 	return rec;
 }
 
-/* Returns whether the record of the node's pin still belongs to the node: another worker may have
- * released it, and another file may use it now. */
+/* Returns whether the record of the node's pin still belongs to the node. Another worker may have
+ * released the record, and another file may use the record now. */
 static bool is_pinned(const struct server_node *n)
 {
 	return n->pin && state_pin_is_used(n->pin) && pin_is_of(n->pin, &n->handle);

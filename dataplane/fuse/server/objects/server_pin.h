@@ -9,9 +9,9 @@
 /* Makes the agent pin the node's file if it is open. Call it when the file has lost its last name
  * or may lose it. fd: O_PATH descriptor of the file. */
 void server_pin(struct server_node *n, int fd);
-/* Pins an object that is about to lose its last name. If no client of this worker has it open, the
- * pin is provisional, because a client of another worker, or a client that has not reclaimed its
- * files yet, may still have it open. */
+/* Pins an object that is about to lose its last name. If no client of this worker has the file
+ * open, the pin is provisional: a client of another worker, or a client that has not reclaimed its
+ * files yet, may still have the file open. */
 void server_pin_victim(struct server_export *e, const struct helper_result *r, int fd);
 /* Asks the agent again to pin the file with this handle. fd: O_PATH descriptor of the file. */
 void server_pin_again(struct server_export *e, const uint8_t *handle, uint32_t len, int fd);

@@ -25,8 +25,8 @@
 #include <sys/stat.h>
 
 struct server_pin_request {
-	uint32_t word; /* value of state_pin.used when this worker requested the pin; 0: it has not
-			  requested it */
+	uint32_t word; /* value of state_pin.used when this worker requested the pin; 0: this worker
+			  has not requested the pin */
 	uint64_t key;
 };
 
@@ -212,15 +212,15 @@ struct server_mount {
 	struct lock_mount_ref locks; /* the mount's entry in the lock table; epoch 0: the server
 					does not manage the mount's locks */
 	uint64_t locks_seen_ns;	     /* when the mount's lease on its locks was last extended */
-	uint32_t lock_breaks;	     /* value of *ret_breaks of lock_mount_is_current() when
-					files were last barred */
+	uint32_t lock_breaks; /* the *ret_breaks that lock_mount_is_current() returned when files
+				 were last barred */
 	unsigned n_breaking;
 	uint64_t breaking[LOCK_BREAKS_MAX]; /* locks that are being broken */
 	uint64_t barred_ns;		    /* when the server barred the files with the locks in
 					       `breaking` */
-	/* The record by which the client can reclaim its locks. lock_recorded: it is on disk, or
-	 * there is to be none. lock_asked_ns, lock_asked_last_ns: when the server asked the agent
-	 * for it first and last; 0: never. */
+	/* The record by which the client can reclaim its locks. lock_recorded: the record is on
+	 * disk, or the mount needs no record. lock_asked_ns, lock_asked_last_ns: when the server
+	 * first and last asked the agent to write the record; 0: never. */
 	bool lock_recorded;
 	uint64_t lock_asked_ns, lock_asked_last_ns;
 	struct {
@@ -316,8 +316,8 @@ struct server_req {
 	void (*retry_op)(struct server_req *q);
 	void *temp; /* buffer from the pool of replies */
 	size_t temp_bytes;
-	size_t list_bytes; /* OPENDIR: length in bytes of the directory's whole listing, if the
-			      helper read it all while opening; 0: it did not */
+	size_t list_bytes; /* OPENDIR: length in bytes of the directory's listing, if the helper
+			      read the whole listing while opening; else 0 */
 	struct { /* READDIR: the entries that the helper has read, and how much of them is in the
 		    reply */
 		uint32_t count, pos, filled, handles_len;
@@ -359,9 +359,9 @@ struct server_req {
 _Static_assert(sizeof(struct server_req) + sizeof(struct fuse_out_header) <= BUF_HEADROOM_BYTES,
 	       "a request and its reply header fit into the headroom");
 
-/* A request that has not started: it waits until it is its host's turn, for a reply buffer, or, if
- * it is a WRITE, until its data can be fetched. It is stored in the headroom of the buffer that
- * holds the request. */
+/* A request that has not started. It waits for the turn of its host or for a reply buffer. A WRITE
+ * may also wait until the server can fetch the data. The structure is in the headroom of the buffer
+ * that holds the request. */
 struct server_wait {
 	struct server_wait *next;
 	struct fuse_server_client *client;

@@ -184,10 +184,10 @@ static void names_fill(const struct server_req *q, struct helper_call *call)
 		strcpy(call->name2, name + strlen(name) + 1);
 }
 
-/* Submits a removal or rename. victim: the object that may lose its name. The caller has pinned it
- * if this may be its last name and a client has it open. If the name belongs to another object by
- * now, the helper changes nothing, and the request is tried again. NULL: no pin is necessary, so
- * the name may belong to any object. */
+/* Submits a removal or rename. victim: the object that may lose its name. If this may be the
+ * object's last name and a client has the object open, the caller has pinned the object. If the
+ * name belongs to another object by now, the helper changes nothing, and the request is tried
+ * again. NULL: no pin is necessary, so the name may belong to any object. */
 static void remove_submit(struct server_req *q, const struct helper_result *victim)
 {
 	const struct fuse_rename2_in *in = server_req_arg(q);
@@ -230,7 +230,7 @@ static void victim_then(struct server_req *q, const struct helper_result *r, int
 		remove_submit(q, r->error < 0 ? &nothing : r);
 }
 
-/* Begins a removal. If any client has, or may have, a file open, it first looks up the object that
+/* Begins a removal. If any client may have a file open, the server first looks up the object that
  * may lose its last name. */
 static void remove_begin(struct server_req *q)
 {

@@ -20,8 +20,8 @@ bool server_helper_add_object(struct server_req *q, struct helper_call *call, un
 /* Makes the call use this open file instead of the handle in the request. */
 void server_helper_use_file(struct server_req *q, struct helper_ref *ref, struct server_file *f);
 /* Submits the call. once: passes the request's journal record to the helper, so that the request
- * runs only once. If the call fails, the error becomes the reply. If it succeeds, its result is
- * passed to then(), which then owns fd (-1: no descriptor). */
+ * runs only once. If the call fails, the error becomes the reply. If the call succeeds, then() gets
+ * the result and owns fd (-1: no descriptor). */
 void server_helper_submit(struct server_req *q, struct helper_call *call, enum helpers_queue queue,
 			  bool once,
 			  void (*then)(struct server_req *q, const struct helper_result *r,

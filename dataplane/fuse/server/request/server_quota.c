@@ -82,8 +82,7 @@ bool server_quota_allows(struct server_req *q)
 
 /* ------------------------------------------------------------------ clients without a session */
 
-/* Only after this many seconds without a session, a client counts as away: it may come back
- * sooner. */
+/* A client counts as away after this many seconds without a session; it may come back sooner. */
 #define AWAY_S 5U
 
 static uint64_t boot_seconds(void)

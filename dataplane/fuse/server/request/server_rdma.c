@@ -82,8 +82,8 @@ static bool is_of_session(const struct fuse_server_client *c, unsigned port,
 	return false;
 }
 
-/* Creates the server's side of a queue pair, connects it with the client's side, and writes its
- * parameters to the reply. */
+/* Creates the server's side of a queue pair, connects it with the client's side, and writes the
+ * parameters of the server's side to the reply. */
 static void leg_connect(struct fuse_server_client *c, struct fuse_proto_rdma_leg *leg)
 {
 	struct port_rdma_half half, theirs = {.link = leg->link,
