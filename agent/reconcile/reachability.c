@@ -21,7 +21,7 @@
 /* Time to answer once the workers run; a peer may be restarting its own workers. */
 #define ANSWER_NS (15 * NSEC_PER_SEC)
 #define START_NS (SUP_STOP_LIMIT_NS + SUP_START_LIMIT_NS)
-/* After this many received packets, the peer is known to answer. A single packet is no proof,
+/* After this many received packets, the peer is known to answer. A single packet is not enough,
  * because the peer may have sent it before the change. */
 #define NEW_PACKETS_MIN 2
 
