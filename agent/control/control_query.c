@@ -259,7 +259,7 @@ void control_query_host(struct agent *a, const struct reconcile_client *client,
 	begin(a, client, what, 0, r);
 }
 
-/* Maximum number of searches of the journal at a time, because each may take seconds. */
+/* Maximum number of searches in the journal at a time, because each search may take seconds. */
 #define LOG_QUERIES_MAX 2
 
 void control_get_logs(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,

@@ -41,7 +41,7 @@ struct neighbours {
 
 enum neighbours_verdict {
 	NEIGHBOURS_NONE,
-	NEIGHBOURS_ONE,	    /* one system, on one or several of its ports */
+	NEIGHBOURS_ONE,	    /* one system, with one port or several ports */
 	NEIGHBOURS_SEVERAL, /* several systems: a device in between forwards LLDP frames */
 };
 

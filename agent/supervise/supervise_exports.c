@@ -358,9 +358,9 @@ static int on_locks_save(void *user)
 	x->n_answers = 0; /* after an error, the workers ask again */
 	if (r < 0 && !s->lock_unsaved)
 		events_add(s->setup.events, LOG_LEVEL_WARNING, "agent",
-			   "the record of mounts with file locks cannot be written (%s): locks of "
-			   "clients that are gone stay until it can, and clients lose new locks if "
-			   "this host reboots",
+			   "the record of mounts with file locks cannot be written (%s): until "
+			   "it can be written, locks of clients that did not return stay, and "
+			   "clients lose new locks if this host reboots",
 			   strerror(-r));
 	s->lock_unsaved = r < 0;
 	return 0;

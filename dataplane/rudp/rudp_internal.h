@@ -394,8 +394,8 @@ int rudp_token_make(const struct rudp *r, unsigned key, uint64_t number,
 struct raw_pkt *rudp_raw_add(struct rudp *r, unsigned port, const struct datagram_addr *dst);
 /* Makes all ports send the packets that they have queued. */
 void rudp_flush(struct rudp *r);
-/* Calls ops->tx, counts the packet, and records whether the port is full. Has the results of
- * ops->tx.
+/* Calls ops->tx, counts the packet, and records whether the port is full. Returns the same values
+ * as ops->tx.
  */
 int rudp_transmit(struct rudp *r, unsigned port, const struct datagram_addr *dst,
 		  const struct datagram *pkt);

@@ -163,7 +163,7 @@ static unsigned burst_packets_max(const struct tx_msg *m, uint32_t mtu)
 	return m->n_chunks == 1 ? 1 : MIN_OF(RUDP_GSO_BYTES / mtu, RUDP_GSO_PACKETS);
 }
 
-/* Sends n chunks in one packet. header_init() must have made pkt->hdr. Has the results of
+/* Sends n chunks in one packet. header_init() must have made pkt->hdr. Returns the same values as
  * ops->tx. */
 static int chunks_send(struct rudp_session *s, struct rudp_path *p, const struct tx_msg *m,
 		       unsigned index, unsigned n, bool want_ack, struct datagram *pkt,

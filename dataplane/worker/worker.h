@@ -169,10 +169,10 @@ int worker_ops_get(struct worker *w, struct reason *why);
  * each leg, for worker_legs_set_reasons(). */
 unsigned worker_ports_open(struct worker *w, struct worker_legs_why *ret_why);
 /* Joins the open ports: verifies that no other host has their addresses (port_ops.join). Closes
- * ports whose address is in use or could not be verified. Has the results of
+ * ports whose address is in use or could not be verified. Returns the same values as
  * worker_ports_open(). */
 unsigned worker_ports_join(struct worker *w, struct worker_legs_why *ret_why);
-/* Joins one port, without a report to the transport. Has the results of port_ops.join(). */
+/* Joins one port, without a report to the transport. Returns the same values as port_ops.join(). */
 int worker_port_join(struct worker *w, unsigned i, struct worker_legs_why *why);
 
 /* worker_legs.c: the reasons of the worker and of each leg */

@@ -253,9 +253,11 @@ const struct resource resources[RESOURCE_MAX] = {
 		OPERATION("POST", "/v1/cluster/forget", PRIVSEP_CLUSTER_FORGET, "remove a host that is gone"),
 		FIELDS(forget_fields),
 		.commands = {{"cluster forget", "HOST [--force lease]", "remove a host that is gone from the cluster",
-			       "Removes a host that is gone for good: its registration, its summary, and its addresses of\n"
-			       "pools. Refused while its agent's lease is valid, which is up to a minute after its end.\n\n"
-			       "      --force lease  remove it although its lease is valid; if it runs, it registers again\n"}},
+			       "Removes a host that will not return: its registration, its summary, and its pool addresses.\n"
+			       "The agent refuses this while the lease of that host's agent is valid. The lease stays valid\n"
+			       "for up to a minute after that agent has ended.\n\n"
+			       "      --force lease  remove the host even if its lease is valid; if the host still runs, it\n"
+			       "                     registers again\n"}},
 	},
 	[RESOURCE_CLUSTER_LEAVE] = {
 		OPERATION("POST", "/v1/cluster/leave", PRIVSEP_CLUSTER_LEAVE, "give this host's addresses back"),

@@ -180,7 +180,7 @@ static void run_journal(const struct doctor_host *p, const struct doctor_check *
 	if (applies) { /* an applier may run without an agent, because it outlives the agent */
 		doctor_report(r, DOCTOR_WARN,
 			      "an apply is in progress or waits for confirmation, but no agent "
-			      "answers: it is rolled back when its confirm time ends");
+			      "answers; without a confirmation, the apply is rolled back");
 		doctor_advise(r, "systemctl start plenumd; then plenum confirm, or plenum "
 				 "rollback");
 		return;

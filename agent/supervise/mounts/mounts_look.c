@@ -108,14 +108,15 @@ static void explain_displaced(const struct mount_point *p, struct reason *why)
 		reason_set_text(why,
 				"%.120s was unmounted or moved, but its file system is mounted at "
 				"%.120s; unmount that too, or run 'plenum umount %.120s --force', "
-				"with which programs there get errors",
+				"after which programs there get errors",
 				p->what.path, at, p->what.path);
 	else
-		reason_set_text(why,
-				"%.120s was unmounted, but programs still use its file system, "
-				"with open files or in another mount namespace; end them, or run "
-				"'plenum umount %.120s --force', with which they get errors",
-				p->what.path, p->what.path);
+		reason_set_text(
+			why,
+			"%.120s was unmounted, but programs still use its file system, "
+			"with open files or in another mount namespace; end them, or run "
+			"'plenum umount %.120s --force', after which these programs get errors",
+			p->what.path, p->what.path);
 }
 
 static bool report_displaced(struct mounts *m)

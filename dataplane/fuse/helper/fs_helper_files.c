@@ -17,7 +17,7 @@
 #define DIR_LIST_BYTES 4096U /* bytes of names that are looked up when a directory is opened */
 #define DIR_MORE_BYTES 512U  /* space for one more entry with a name of any length */
 
-/* Records the evidence for a change of the file. Has the results of helper_log_intent(). */
+/* Records the evidence for a change of the file. Returns the same values as helper_log_intent(). */
 static int file_log_intent(struct helper *self, int fd)
 {
 	struct journal_object file;

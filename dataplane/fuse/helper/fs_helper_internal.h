@@ -223,7 +223,8 @@ void helper_call_run(struct helper *self, struct helper_call *shared);
 /* Returns the descriptor's number as text, which is a path for system calls: the working directory
  * is /proc/self/fd. */
 const char *helper_fd_name(int fd, char name[HELPERS_FD_NAME_MAX]);
-/* Sets the groups with which the user may access the objects a and b; -1: no object. */
+/* Sets the process's groups to those that give the user access to the objects a and b; -1: no
+ * object. */
 int helper_groups_set(struct helper *self, int a, int b);
 /* Sets the thread's identity and privileges for the call. Returns 0 or a negative errno. After an
  * error, the identity may be changed in part. */

@@ -87,7 +87,7 @@ int helper_op_lookup(struct helper *self, int a, int b)
 
 /* ------------------------------------------------------------------ creating names */
 
-/* Checks that the name does not exist, and records the evidence. Has the results of
+/* Checks that the name does not exist, and records the evidence. Returns the same values as
  * helper_log_intent(), or returns a negative errno such as -EEXIST. */
 static int new_begin(struct helper *self, int dirfd)
 {

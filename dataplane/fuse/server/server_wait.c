@@ -395,7 +395,7 @@ static bool is_blocked(struct server_source *h, struct wait_turn *t)
 	return true;
 }
 
-/* Starts one request of the host; the host's sessions take turns. Has the results of
+/* Starts one request of the host; the host's sessions take turns. Returns the same values as
  * client_start(). */
 static int host_start(struct server_source *h, struct wait_turn *t)
 {

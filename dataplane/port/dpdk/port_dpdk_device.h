@@ -74,7 +74,7 @@ void port_dpdk_fds_note(struct port_dpdk_fds *f);
  * sockets that it has opened since `before` was recorded. Returns 0, or -EOPNOTSUPP if it has
  * neither. */
 int port_dpdk_wake_init(struct port_dpdk_wake *w, uint16_t id, const struct port_dpdk_fds *before);
-/* Call after the device was restarted. Has the results of port_dpdk_wake_init(). */
+/* Call after the device was restarted. Returns the same values as port_dpdk_wake_init(). */
 int port_dpdk_wake_again(struct port_dpdk_wake *w);
 void port_dpdk_wake_done(struct port_dpdk_wake *w);
 /* Adds one more socket whose packets wake the worker. The caller still owns the socket. */

@@ -28,7 +28,7 @@ struct port_dpdk_queues_of {
 };
 
 /* Sets up the queues of the device of cfg->ports[index], which must be attached and not started.
- * Has the results of port_ops.open(). */
+ * Returns the same values as port_ops.open(). */
 int port_dpdk_queues_setup(struct port_dpdk_queues *q, const struct port_dpdk_queues_of *of,
 			   const struct launch_config *cfg, unsigned index, struct reason *why);
 

@@ -452,9 +452,9 @@ void client_node_root(struct client_nodes *t, const void *handle, unsigned len)
 		return;
 	if (n->handle_len > 0)
 		hash_remove(t, FUSE_ROOT_ID);
-	/* Another node has this handle already: the root is a directory that the client knew as
-	 * part of the export. That node keeps its number, but client_node_find() no longer returns
-	 * it. */
+	/* Another node may have this handle already, if the root is a directory that the client
+	 * knew as part of the export. The other node keeps its number, but client_node_find() no
+	 * longer returns the other node. */
 	other = client_node_find(t, handle, len);
 	memcpy(n->handle, handle, len);
 	n->handle_len = (uint8_t)len;

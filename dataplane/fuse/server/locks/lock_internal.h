@@ -102,7 +102,7 @@ void lock_table_freed(struct lock_table *t, struct lock_file *f);
 void lock_table_grant_all(struct lock_table *t);
 /* Returns the record for a request of the mount. */
 struct lock_record lock_table_record(const struct lock_mount_ref *m, const struct lock_request *q);
-/* Sets the lock if no other one conflicts. Has the results of lock_set(). */
+/* Sets the lock if no other one conflicts. Returns the same values as lock_set(). */
 int lock_table_set_now(struct lock_table *t, const struct lock_request *q, struct lock_record *as);
 /* Frees the locks of the mount and its entry. */
 void lock_table_drop_mount(struct lock_table *t, struct lock_mount *m);

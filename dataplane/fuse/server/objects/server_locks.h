@@ -36,7 +36,7 @@ int server_locks_check(struct server_mount *m, uint64_t now_ns);
  * file must be barred because a lock on it was broken, 0 if not, or -EBUSY if the caller must
  * retry. */
 int server_locks_reopened(struct server_mount *m, const struct server_node *n, int fd);
-/* Breaks the lock with this id. Has the results of lock_break(). */
+/* Breaks the lock with this id. Returns the same values as lock_break(). */
 int server_locks_break(struct fuse_server *srv, uint64_t id);
 /* Call this function in each turn before serving requests; it does its work at most once a second.
  * Extends the leases of the mounts whose clients were heard since. Frees the locks of mounts whose
