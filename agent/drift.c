@@ -18,8 +18,8 @@ static const struct plan_leg_info *find_leg(const struct plan *p, const char *na
 	return NULL;
 }
 
-/* Returns whether the last apply made this step too: another program undid it so soon that the
- * inventory taken after the apply lacks it. */
+/* Returns whether the last apply made this step too. If so, another program undid the step so soon
+ * that the inventory taken after the apply does not show it. */
 static bool was_just_made(const struct plan *p, const struct plan_step *s)
 {
 	for (size_t i = 0; i < p->n_steps; i++)

@@ -289,8 +289,8 @@ struct reconcile_choice {
 	struct transport_choice accepted; /* choices of the last kept apply */
 	bool known;			  /* this agent has read or written the record */
 	bool unsaved;			  /* writing the record failed */
-	/* Transports of the running or pending apply, which become accepted when it is kept, and
-	 * the PFs whose VFs it creates. */
+	/* Transports of the running or pending apply, and the PFs whose VFs the apply creates. The
+	 * transports become accepted when the apply is kept. */
 	struct transport_choice proposed;
 	bool has_proposed;
 	bool by_request; /* an operator requested all changes of this apply */

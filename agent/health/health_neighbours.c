@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Finds permanent neighbour entries that lead to another MAC address than that of the peer. A
- * server with such an entry has no path to the client: it hears the client, but its answers do not
- * arrive. */
+ * server with such an entry has no path to the client: the server receives the client's packets,
+ * but its answers do not arrive. */
 #include "agent/base/stats_page.h"
 #include "agent/health/health_internal.h"
 #include <stdio.h>

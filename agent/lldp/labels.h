@@ -47,8 +47,9 @@ enum label_source label_source(const struct label *l);
 
 /* Returns the label of the leg, or NULL if there is no such leg. */
 const struct label *labels_find(const struct labels *l, const char *leg);
-/* Writes to buf (PLENUM_NAME_MAX bytes) the label that LLDP gives a neighbour: its system name or,
- * if another known neighbour has the same name, its chassis id. Returns buf. */
+/* Writes to buf (PLENUM_NAME_MAX bytes) the label that LLDP gives a neighbour: the neighbour's
+ * system name. If another known neighbour has the same name, the label is the chassis id. Returns
+ * buf. */
 const char *labels_name(const struct neighbours *heard, const struct lldp_neighbour *said,
 			char *buf);
 /* Lists the legs of the plan with their cables. Call before labels_decide, which sets the

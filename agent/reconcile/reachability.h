@@ -29,7 +29,7 @@ void reachability_answer_later(struct agent *a);
  * ordered (reconcile_is_ordered()) or --force was given. */
 void reachability_before(struct agent *a);
 /* Starts the check of a pending apply whose workers are starting. Rolls the apply back if a peer
- * does not answer. Otherwise keeps it, unless an operator has to confirm it. */
+ * does not answer. Otherwise keeps the apply, unless an operator has to confirm it. */
 void reachability_begin(struct agent *a);
 /* Writes the peers and mounts to check to the ticket, the file that tells the next agent about a
  * pending apply. */

@@ -75,8 +75,9 @@ static int load_history(struct agent *a)
 }
 
 /* Checks whether the configuration may be applied. A configuration that was rolled back is applied
- * again only if an operator requests it or it has changed. A reload that was requested before the
- * rollback does not count as such a request, because the same peers would be cut off again. */
+ * again only if an operator requests this or the configuration has changed. A reload that was
+ * requested before the rollback does not count as such a request, because the same peers would be
+ * cut off again. */
 static int check_refused(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
