@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Compares host names. One configuration may write a host's name with its domain, another one
- * without it. The function is pure.
+ * Compares host names. One configuration may write a host's name with the domain, and another
+ * without the domain. The function is pure.
  */
 #ifndef PLENUM_NETCFG_HOST_NAME_H
 #define PLENUM_NETCFG_HOST_NAME_H

@@ -208,9 +208,9 @@ static int want_addr(struct plan_builder *b, const struct plan_leg *leg,
 	return 0;
 }
 
-/* Adds the steps for the primary, or the secondary, addresses. Both kinds of addresses are handled
- * separately because the kernel removes secondary addresses with their primary address, so they are
- * added after it and removed before it. */
+/* Adds the steps for the primary, or the secondary, addresses. Primary and secondary addresses are
+ * handled separately, because the kernel removes secondary addresses with their primary address. So
+ * secondary addresses are added after the primary address and removed before it. */
 static int want_addrs(struct plan_builder *b, const struct plan_leg *leg,
 		      const struct inv_link *from, enum plan_verb verb, bool secondary)
 {

@@ -20,8 +20,8 @@ int plan_bond_project(struct plan_builder *b, const struct inv_bond_setting *set
  * yet. */
 const struct inv_bond_port *plan_bond_port(const struct plan_builder *b,
 					   const struct plan_member *m);
-/* Finds the NIC ports of a leg, each with its entry in the spec: the leg's device or, if the leg is
- * a bond, its available members. Returns their number. */
+/* Finds the NIC ports of a leg, each with its entry in the spec. The ports are the leg's device or,
+ * if the leg is a bond, the available members of the bond. Returns their number. */
 struct plan_place {
 	const struct spec_net *net;
 	const struct inv_link *link;

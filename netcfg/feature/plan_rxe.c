@@ -48,7 +48,7 @@ static void name_choose(const struct inventory *inv, const struct inv_link *link
 		snprintf(ret, INV_TEXT_MAX, PLENUM_RDMA_PREFIX "%s_%u", link->name, n);
 }
 
-/* Returns whether the kernel is still removing the link's former RDMA device: until it has
+/* Returns whether the kernel is still removing the link's former RDMA device. Until the kernel has
  * finished, that device belongs to no link but still has its name. */
 static bool is_being_removed(const struct inventory *inv, const struct inv_link *link)
 {

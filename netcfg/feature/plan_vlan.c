@@ -3,8 +3,9 @@
  * Plans VLANs. A leg on a tagged network has two links: the VLAN with the data IPs, and its parent,
  * the device.
  *
- * The plan changes only two values of the parent, so that its other traffic, including management,
- * continues: it brings the parent up, and raises the parent's MTU if the network's MTU is larger.
+ * The plan changes only two values of the parent: it brings the parent up, and raises the parent's
+ * MTU if the network's MTU is larger. So other traffic of the parent, including management,
+ * continues.
  */
 #include "netcfg/feature/feature.h"
 #include "netcfg/object/object.h"

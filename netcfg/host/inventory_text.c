@@ -441,8 +441,9 @@ static int print_devlink_ports(const struct inventory *inv, FILE *out)
 	return table_end(&t, "DEVLINK PORTS", out);
 }
 
-/* Returns whether the function must be listed. If it has a link, the table of links already shows
- * it with its driver, so it is listed only for its IOMMU group. */
+/* Returns whether the function must be listed. If the function has a link, the table of links
+ * already shows the function with its driver. Then this table lists the function only for its IOMMU
+ * group. */
 static bool function_has_no_link(const struct inventory *inv, const struct inv_function *fn)
 {
 	for (size_t i = 0; i < inv->n_links; i++)

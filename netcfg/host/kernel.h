@@ -184,8 +184,8 @@ struct kernel_probe {
 	uint32_t ifindex;
 	struct ip_addr ip;
 	/* Family 0: the request is a probe of duplicate address detection, which each host that has
-	 * the address answers. Otherwise it is an ordinary request from this address of the link,
-	 * which a host answers only if it sends packets back on the same link. */
+	 * the address answers. Otherwise the probe is an ordinary request from this address of the
+	 * link. A host answers such a request only if it sends packets back on the same link. */
 	struct ip_addr from;
 	struct mac_addr mac;
 	bool taken; /* result: taken: another host has the address; by: MAC address of this host */

@@ -405,9 +405,9 @@ static int collect_dependents(struct kernel_linux *kl, struct diag *d, struct in
 
 /*
  * Returns whether this kernel stores which program added an address (IFA_PROTO). Linux does since
- * 5.18, and distributions have added this to older kernels. An older kernel with this change is
- * recognized by any address with an owner, because it also sets the owner of the addresses that it
- * adds itself.
+ * 5.18, and distributions have added this to older kernels. The agent recognizes an older kernel
+ * with this change by any address with an owner, because such a kernel also sets the owner of the
+ * addresses that the kernel itself adds.
  */
 static bool addr_owner_is_stored(const struct inventory *inv)
 {

@@ -11,8 +11,9 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 
-/* Time between two packets to one peer. A worker can queue only a limited number of HELLO packets;
- * with these gaps it answers all of them even if the kernel runs it late. */
+/* Time between two packets to one peer. A worker can queue only a limited number of HELLO packets.
+ * With these gaps, the worker answers all HELLO packets even if the kernel schedules the worker
+ * late. */
 #define GAP_NS (4 * NSEC_PER_MSEC)
 
 /* Values from plenum-protocol(7), sections "Common header" and HELLO. */

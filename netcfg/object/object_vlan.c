@@ -32,8 +32,8 @@ static int vlan_parse(const char *text, struct plan_step *s)
 	return sscanf(text, "%" SCNu16 " %15s", &v->id, v->name) == 2 ? 0 : -EBADMSG;
 }
 
-/* An unused VLAN of the planned name without an alias is left from a process that was killed before
- * it set the alias, so it is Plenum's. A link that only the plan contains does not exist yet. */
+/* An unused VLAN of the planned name without an alias belongs to Plenum: a process made the VLAN
+ * and was killed before it set the alias. A link that only the plan contains does not exist yet. */
 static enum object_presence vlan_present(const struct inventory *inv, const struct plan_step *s)
 {
 	const struct inv_link *l = kernel_vlan_find(inv, s->change.ifindex, s->change.vlan.id);

@@ -68,7 +68,8 @@ struct plan_worker {
 	uint32_t id;
 	enum spec_role role;
 	unsigned core;
-	/* core from which this plan moves the worker; equal to `core` if it does not move it */
+	/* core from which this plan moves the worker; equal to `core` if the plan does not move the
+	 * worker */
 	unsigned was_core;
 	enum spec_transport asked, effective; /* effective is never auto */
 	/* The transport for which the worker reserves VFs: the transport that the spec names or,
@@ -100,8 +101,8 @@ struct plan_worker {
 	struct ip_addr ips[PLAN_PORTS_MAX];
 	size_t n_ips;
 	/* The mounts of this worker, borrowed from the spec. An entry's mounts are assigned to its
-	 * cores in turn; a core without a mount becomes a mount worker, which helps another core
-	 * with its mount. Each core serves all exports. */
+	 * cores in turn. A core without a mount becomes a mount worker, which serves requests for a
+	 * mount of another core. Each core serves all exports. */
 	const struct spec_mount **mounts;
 	size_t n_mounts;
 	/* the mount whose data this mount worker carries; NULL: the worker is not a mount worker */
@@ -170,8 +171,8 @@ struct plan_leg_info {
 	char bond[IFNAMSIZ];
 	char ifname[IFNAMSIZ]; /* the interface of the device; "": the device is missing */
 	uint32_t ifindex;      /* ifindex of the device; 0: the device is missing */
-	/* Identifies the device in later plans: its permanent MAC address or, if it has none, its
-	 * PCI address. Set only for configured legs. */
+	/* Identifies the device in later plans: the device's permanent MAC address or, if there is
+	 * none, the device's PCI address. Set only for configured legs. */
 	char identity[PLAN_DEVICE_MAX];
 	enum plan_leg_state state;
 	struct reason reason; /* why the leg is not usable */

@@ -72,8 +72,8 @@ bool plan_link_refusal(const struct inventory *inv, const char *management,
 	master = link->master ? inv_link_by_index(inv, link->master) : NULL;
 	if (vrf_is_refused(link, master, ret))
 		return true;
-	/* A port of a bond of Plenum is allowed: if the bond is no longer a leg, it releases its
-	 * ports before the plan removes it. */
+	/* A port of a bond of Plenum is allowed: if the bond is no longer a leg, the plan removes
+	 * the ports from the bond before it removes the bond. */
 	if (link->master &&
 	    !(master && master->kind == INV_LINK_BOND && kernel_link_is_ours(master))) {
 		reason_set(ret, "enslaved",

@@ -3,10 +3,10 @@
  * The record of owned values. It has the values that Plenum found before it first changed them
  * (MTU, up or down, settings), because the host no longer shows them. It also has Plenum's
  * addresses, because kernels before 5.18 do not store the protocol number of an address. A plan
- * uses the record to restore values that the configuration no longer needs. The agent reads it
- * before planning, and replaces it when an apply commits, atomically with the journal (apply.c). It
- * is valid for one boot and network namespace. It is a record file (state_file.h) of the kind
- * "owned" with lines:
+ * uses the record to restore values that the configuration no longer needs. The agent reads the
+ * record before planning. When an apply commits, the agent replaces the record atomically with the
+ * journal (apply.c). It is valid for one boot and network namespace. It is a record file
+ * (state_file.h) of the kind "owned" with lines:
  *
  * 	IFINDEX KIND-VERB LINK WORD...	as in the journal (apply_journal.h)
  *

@@ -9,7 +9,7 @@
 #include "netcfg/plan/planner.h"
 
 /* Finds the host address that the leg uses, with its network: the address that `net` names or, if
- * it names none, the first permanent address of the link. Returns false and sets why if there is
+ * `net` names none, the first permanent address of the link. Returns false and sets why if there is
  * none. */
 bool plan_shared_find(const struct plan_builder *b, const struct spec_net *net,
 		      const struct inv_link *link, struct spec_network *ret, struct reason *why);

@@ -32,7 +32,7 @@ struct plan_leg {     /* a configured leg; plan.legs also has the other legs */
 	struct reason why_no_vfs;
 };
 
-/* The desired state, as the steps that would create it on a host that has none of it. */
+/* The desired state, as the steps that would create this state on a host without any of it. */
 struct plan_want {
 	struct plan_step *steps;
 	size_t n, cap;

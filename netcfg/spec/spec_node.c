@@ -72,8 +72,8 @@ struct spec_node *spec_node_map_at(struct spec_node *root, const struct diag_pos
 	return NULL;
 }
 
-/* Returns the name of an item, by which messages can refer to the item wherever it stands, or NULL
- * if it has none. */
+/* Returns the name of an item, or NULL if the item has no name. Messages refer to the item by this
+ * name, which does not depend on the item's position. */
 static const char *item_name(const struct spec_node *n)
 {
 	const struct spec_node *name =

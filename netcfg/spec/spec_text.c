@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-/* Returns whether a character is rejected: YAML forbids it, or it is a character that YAML takes
- * for a line break but editors do not. */
+/* Returns whether a character is rejected: YAML forbids this character, or YAML treats it as a line
+ * break but editors do not. */
 static bool is_refused(uint32_t c)
 {
 	if (c < ' ')

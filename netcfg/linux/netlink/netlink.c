@@ -121,8 +121,8 @@ static int wait_readable(const struct netlink *nl, uint64_t deadline_ns)
 	}
 }
 
-/* Receives the kernel's next datagram into nl->buf. Returns its length, -ETIMEDOUT, -ENOBUFS if
- * messages before it were lost, or another negative errno. */
+/* Receives the kernel's next datagram into nl->buf. Returns the length of the datagram; -ETIMEDOUT;
+ * -ENOBUFS if earlier messages were lost; or another negative errno. */
 static ssize_t receive(struct netlink *nl, uint64_t deadline_ns)
 {
 	for (;;) {

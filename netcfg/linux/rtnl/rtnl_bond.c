@@ -155,8 +155,8 @@ static int bond_remove(struct rtnl *rt, const struct kernel_change *c, struct re
 
 	if (r < 0)
 		return say(why, r, c->bond.name, "is not a bond");
-	/* A bond of this name and mode without an alias is left from an agent that was killed
-	 * before it set the alias, so it may be removed. */
+	/* A bond of this name and mode without an alias may be removed: an agent made the bond and
+	 * was killed before it set the alias. */
 	if (bond.setting.mode != c->bond.setting.mode ||
 	    (have.alias[0] && !kernel_link_is_ours(&have)))
 		return say(why, -EPERM, c->bond.name, "was not created by plenum");

@@ -294,7 +294,7 @@ static void explain_bond(const struct plan *p, struct plan_worker *w)
 	}
 }
 
-/* Adds a note to an active-backup worker that uses sockets: it has its address on only one
+/* Adds a note to an active-backup worker that uses sockets: the worker's address is on only one
  * interface, so no other leg can take over. */
 static void note_no_backup(const struct plan *p, struct plan_worker *w)
 {
@@ -441,8 +441,8 @@ static int number_from_record(struct plan_builder *b, const struct plan_worker_i
 	return r;
 }
 
-/* Sets the ids of the workers. A core's worker keeps its id from the record, and a worker that has
- * moved keeps it on its new core. Other workers get the lowest free ids. */
+/* Sets the ids of the workers. The worker of a core keeps its id from the record. A worker that has
+ * moved keeps its id on the new core. Other workers get the lowest free ids. */
 static int number_workers(struct plan_builder *b)
 {
 	struct plan *p = b->plan;

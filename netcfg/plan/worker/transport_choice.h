@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The record of accepted transports. When an apply moves a worker with `transport: auto` from the
- * kernel's sockets to VFs and is kept, the record gets the worker's core, its transport, and the
- * devices that it uses on its legs. Later plans choose the recorded transport again without an
- * operator, even after a reboot. Any other move, such as a move to another device of a leg, waits
- * for an operator's apply. The record also has the VF numbers of all workers, which are valid for
- * one boot, so that a worker keeps its VF when others are added or removed. The agent reads the
- * record before planning, and writes it when a plan was kept. It is a record file (state_file.h) of
- * the kind "agreed":
+ * The record of accepted transports. An apply may move a worker with `transport: auto` from the
+ * kernel's sockets to VFs. If the apply is kept, the record gets the worker's core, its transport,
+ * and the devices that the worker uses on its legs. Later plans choose the recorded transport again
+ * without an operator, even after a reboot. Any other move, such as a move to another device of a
+ * leg, waits for an operator's apply. The record also has the VF numbers of all workers, which are
+ * valid for one boot, so that a worker keeps its VF when others are added or removed. The agent
+ * reads the record before planning, and writes it when a plan was kept. It is a record file
+ * (state_file.h) of the kind "agreed":
  *
  * 	core 2 transport dpdk
  * 	core 2 leg leg-a device 3c:ec:ef:00:00:01 vf 0
@@ -67,8 +67,8 @@ enum spec_transport transport_choice_transport(const struct transport_choice *a,
 const struct transport_choice_entry *transport_choice_find(const struct transport_choice *a,
 							   unsigned core, const char *leg,
 							   const char *device);
-/* Returns the core under which the record lists the worker: its core or, if this plan moves the
- * worker, its former core. */
+/* Returns the core under which the record lists the worker: the worker's core or, if this plan
+ * moves the worker, its former core. */
 unsigned transport_choice_core(const struct transport_choice *a, const struct plan_worker *w);
 /* Returns whether `next` moves the worker of that core to a transport, or to a device, that `a`
  * does not have. */
