@@ -306,8 +306,8 @@ static inline bool launch_takes_ports(const struct launch_config *c)
 	return c->transport == LAUNCH_UDP && !c->failover;
 }
 
-/* Returns whether a running worker can switch from port `is` to port `want`: the leg must keep its
- * address, and only its device was replaced. */
+/* Returns whether a running worker can switch from port `is` to port `want`. The leg must keep its
+ * address; only the leg's device may differ. */
 static inline bool launch_port_moves(const struct launch_port *is, const struct launch_port *want)
 {
 	return strcmp(is->leg, want->leg) == 0 && is->again == want->again &&
@@ -678,8 +678,8 @@ _Static_assert(LAUNCH_LATENCIES_MAX >= LAUNCH_EXPORTS_MAX, "each export has an e
 enum launch_client_state {
 	LAUNCH_CLIENT_CONNECTED, /* the client has a session with a working path */
 	LAUNCH_CLIENT_SILENT,	 /* the client has a session, but answers on no path */
-	LAUNCH_CLIENT_AWAY,	 /* the client has no session; its open files are kept until it
-				    returns */
+	LAUNCH_CLIENT_AWAY, /* the client has no session; the server keeps the client's open files
+			       until the client returns */
 	LAUNCH_CLIENT_STATE_MAX
 };
 struct launch_client_stats {

@@ -58,10 +58,10 @@ struct port_ops {
 	 * with a sentence in `why`. The operation is NULL if there is nothing to verify. */
 	int (*join)(struct port *p, const struct launch_config *cfg, unsigned index,
 		    struct reason *why);
-	/* Verifies the address later, if join() returned 1. Call it when the link is up, then after
-	 * each tick; it never waits. Returns 0 if the port may use the address, -EAGAIN if it is
-	 * too early to tell, or another negative errno with a sentence in `why`. The operation is
-	 * NULL if join() never returns 1. */
+	/* Verifies the address later, if join() returned 1. Call this function when the link is up,
+	 * then after each tick; it never waits. Returns 0 if the port may use the address, -EAGAIN
+	 * if it is too early to tell, or another negative errno with a sentence in `why`. The
+	 * operation is NULL if join() never returns 1. */
 	int (*probe)(struct port *p, struct reason *why);
 	void (*close)(struct port *p);
 	/* Receives up to max datagrams without blocking. Returns their number, or a negative errno

@@ -16,7 +16,7 @@ struct port_dpdk_state {
 	uint16_t id;
 	bool watched;	      /* a PCI device, which reports resets */
 	bool has_reported;    /* the device has reported its link as up at least once; before that,
-				 "down" may mean that it cannot report its link */
+				 "down" may mean that the device cannot report its link */
 	bool up;	      /* whether the link is up; always true if the device cannot report
 				 its link */
 	uint32_t reset;	      /* atomic: the PF was reset, and the device transfers nothing until it
@@ -70,9 +70,9 @@ struct port_dpdk_fds {
 };
 void port_dpdk_fds_note(struct port_dpdk_fds *f);
 
-/* Prepares the wake-up by a started device: by its receive interrupts or, if it has none, by the
- * sockets that it has opened since `before` was recorded. Returns 0, or -EOPNOTSUPP if it has
- * neither. */
+/* Prepares the wake-up by a started device: by the device's receive interrupts. A device without
+ * receive interrupts wakes the worker by the sockets that it has opened since `before` was
+ * recorded. Returns 0, or -EOPNOTSUPP if it has neither. */
 int port_dpdk_wake_init(struct port_dpdk_wake *w, uint16_t id, const struct port_dpdk_fds *before);
 /* Call after the device was restarted. Returns the same values as port_dpdk_wake_init(). */
 int port_dpdk_wake_again(struct port_dpdk_wake *w);

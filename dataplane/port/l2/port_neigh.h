@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Neighbour resolution for one leg without the kernel: it resolves addresses by ARP or neighbour
- * discovery and refreshes entries before they expire. It also answers for the port's own address,
- * probes it for duplicates (RFC 5227, RFC 4862) and defends it. It is a pure state machine: the
- * caller passes received frames and the time, and frames to send leave through `emit`. Its memory
- * is one block, allocated once. Each port owns a struct port_neigh and uses it in its own thread.
+ * discovery and refreshes entries before they expire. It also answers requests for the port's own
+ * address, probes that address for duplicates (RFC 5227, RFC 4862) and defends it. It is a pure
+ * state machine: the caller passes received frames and the time, and frames to send leave through
+ * `emit`. Its memory is one block, allocated once. Each port owns a struct port_neigh and uses it
+ * in its own thread.
  */
 #ifndef PLENUM_DATAPLANE_PORT_NEIGH_H
 #define PLENUM_DATAPLANE_PORT_NEIGH_H
@@ -31,9 +32,9 @@
 struct port_neigh_config {
 	struct port_l2_local local;
 	uint8_t prefix_len;
-	struct ip_addr gateway;	  /* family 0: none */
-	bool host_answers;	  /* the host's kernel has the same address, and itself answers for
-				     it and defends it */
+	struct ip_addr gateway; /* family 0: none */
+	bool host_answers; /* the host's kernel has the same address, answers requests for it and
+			      defends it */
 	uint32_t frame_bytes_max; /* maximum number of bytes of a parked frame */
 	/* Sends one frame. Does not use its bytes after returning. */
 	void (*emit)(void *user, const uint8_t *frame, size_t len);

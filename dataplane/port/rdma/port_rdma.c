@@ -236,8 +236,8 @@ static unsigned device_place(const struct port_rdma *r)
 	return i;
 }
 
-/* Opens the device, and keeps it open if it has the address of any leg that lacks a device. Returns
- * the number of such legs. */
+/* Opens the device. Keeps the device open if it has the address of a leg that lacks a device.
+ * Returns the number of such legs. */
 static unsigned device_try(struct port_rdma *r, struct ibv_device *dev)
 {
 	unsigned place = device_place(r), taken = 0;

@@ -187,8 +187,8 @@ static void rx_overflow(struct port_udp *u, struct cmsghdr *c)
 	*known = now;
 }
 
-/* Reads the control messages of a received super-packet: the size of its datagrams (or of its only
- * datagram), and how long it has waited in this host. */
+/* Reads the control messages of a received super-packet: the size of each datagram in it, and how
+ * long the super-packet has waited in this host. */
 static void rx_controls(struct port_udp *u, struct msghdr *m, uint32_t *ret_segment,
 			uint64_t *ret_waited_ns)
 {
