@@ -153,9 +153,8 @@ static void report(struct pool_take *t, struct want *w)
 	if (w->choice.n_missing && clock_now_ns() < t->hold_until_ns) {
 		head.state = CLUSTER_POOL_EXHAUSTED;
 		snprintf(head.text, sizeof(head.text),
-			 "etcd has lost addresses of hosts, so for some minutes each host takes "
-			 "back "
-			 "those of the pool '%.63s' that it had, and no others",
+			 "etcd has lost addresses of the pool '%.63s': for some minutes, each host "
+			 "takes back its earlier addresses, and no host gets other addresses",
 			 w->name);
 	} else if (w->choice.n_missing) {
 		head.state = CLUSTER_POOL_EXHAUSTED;

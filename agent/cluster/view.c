@@ -199,7 +199,7 @@ static void on_page(void *user, const struct kv_answer *a)
 	if (r >= 0)
 		r = advance(v, a);
 	if (r == -EBADMSG) {
-		end(v, CLUSTER_WRONG, "the store has more keys, and does not name them in order");
+		end(v, CLUSTER_WRONG, "the store returned keys in the wrong order");
 		return;
 	}
 	if (r > 0) {

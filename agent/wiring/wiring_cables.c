@@ -468,9 +468,8 @@ bool wiring_pair_reason(const struct wiring *w, size_t n, const struct wiring_le
 	if (!*ret_a || !*ret_b)
 		return false;
 	reason_set(ret, "one-network",
-		   "legs %.40s and %.40s are in one layer-2 network, at one switch or at linked "
-		   "ones, so that one failure can stop both: connect %.15s to a separate switch or "
-		   "VLAN",
+		   "legs %.40s and %.40s are in one layer-2 network, so one failure can stop both: "
+		   "connect %.15s to a separate switch or VLAN",
 		   (*ret_a)->name, (*ret_b)->name, (*ret_b)->ifname);
 	return true;
 }

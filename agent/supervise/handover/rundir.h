@@ -23,7 +23,7 @@
 #define RUNDIR_RECORD_VERSION 2
 
 struct rundir_fuse {
-	int fd, state_fd; /* fd: its number in the process; state_fd -1: unknown */
+	int fd, state_fd; /* fd: number of the descriptor in the process; state_fd -1: unknown */
 	uint8_t id[16];
 };
 

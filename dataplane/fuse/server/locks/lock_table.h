@@ -59,8 +59,8 @@ struct lock_request {
 	uint32_t pid;
 	uint32_t opener; /* ID of the open file that makes the lock; not 0 */
 	uint64_t unique; /* for lock_set() with `wait`: ID of the request, unique in its mount */
-	int fd; /* for lock_set(): descriptor of the file in this process; the agent finds the
-		   file's path by it */
+	int fd; /* for lock_set(): descriptor of the file in this process, from which the agent
+		   finds the file's path */
 };
 
 struct lock_conflict { /* a lock that excludes a requested lock */
