@@ -227,7 +227,7 @@ static void test_keys_that_do_not_ascend_are_an_error(void **state)
 	store.stuck = true;
 	read_list(ROWS_HOSTS);
 	assert_null(answer);
-	assert_non_null(strstr(failure, "in order"));
+	assert_non_null(strstr(failure, "in the wrong order"));
 }
 
 /* ---- the process of the role ---- */
