@@ -645,6 +645,7 @@ static void close_all(struct agent *a)
 		reconcile_done(a);
 	control_queries_done(a);
 	control_mounts_done(a);
+	control_stop_done(a);
 	membership_done(a);
 	leg_labels_done(a);
 	leg_wiring_done(a);

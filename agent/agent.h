@@ -27,6 +27,7 @@
 #include "agent/supervise/capture.h"
 #include "agent/supervise/faults.h"
 #include "agent/supervise/handover/rundir.h"
+#include "agent/supervise/mounts/mount_users.h"
 #include "agent/supervise/mounts/mounts.h"
 #include "agent/supervise/supervise.h"
 #include "netcfg/plan/plan.h"
@@ -91,6 +92,7 @@ struct agent {
 	struct applier_host applier_host; /* host that the applier changes; tests set another
 					     host */
 	struct control_query *queries[CONTROL_QUERIES_MAX];
+	struct control_stop *stop;     /* a stop that is being prepared for a client; NULL: none */
 	struct control_doctor *doctor; /* the run of the doctor for a client; NULL: none */
 	/* Operations that run without a waiting client; NULL: none yet. */
 	struct operations *operations;

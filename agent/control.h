@@ -39,6 +39,8 @@ void control_mount_failed(struct agent *a, const char *path, const char *text);
  * list. */
 void control_mounts_stop(struct agent *a, bool ends);
 void control_mounts_done(struct agent *a);
+/* Forgets a stop that waits for the search for programs that use mounts. */
+void control_stop_done(struct agent *a);
 
 /* Ends all child processes that read the host for clients, and forgets the operations. */
 void control_queries_done(struct agent *a);

@@ -24,6 +24,7 @@
 #include <inttypes.h>
 
 struct agent;
+struct mount_search;
 
 /* Kernel events within this time cause one run. */
 #define RECONCILE_DEBOUNCE_NS (100 * NSEC_PER_MSEC)
@@ -120,9 +121,10 @@ struct reconcile_answer {
 	uint64_t number, steps, kernel_writes;
 	const struct plan *plan; /* includes the actions; NULL: nothing was applied */
 	const struct diag *diag;
-	uint64_t entry;	    /* number in the history; 0: not recorded */
-	unsigned confirm_s; /* seconds left to confirm the apply; 0: it needs no confirmation */
-	bool unserved;	    /* rolled back because a new mount was not served */
+	uint64_t entry;	     /* number in the history; 0: not recorded */
+	unsigned confirm_s;  /* seconds left to confirm the apply; 0: it needs no confirmation */
+	const json_t *users; /* the processes that use mounts which it would end; NULL: none */
+	bool unserved;	     /* rolled back because a new mount was not served */
 };
 
 /* The result of a client's request to confirm or roll back the pending apply. */
@@ -229,6 +231,12 @@ struct reconcile_run {
 	bool is_guarded;
 	bool needs_confirmation; /* an operator has to confirm the apply */
 	unsigned n_tries;	 /* count of retries after a recovery or an address conflict */
+	/* Searches for processes that use mounts which this run ends; the run continues when it has
+	 * ended. NULL: none. */
+	struct mount_search *search;
+	void (*after_search)(struct agent *a, int error);
+	bool searched;	   /* that search has ended */
+	json_t *users;	   /* the processes that it found; NULL: none */
 	bool awaits_pools;	 /* the run waits for the cluster's answer about pools */
 	/* Addresses for this configuration were requested from the cluster. */
 	bool asked_pools;

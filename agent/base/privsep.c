@@ -165,6 +165,11 @@ static const char *check_lock(const struct privsep_msg *m)
 	return m->lock.id ? NULL : "no lock";
 }
 
+static const char *check_stop(const struct privsep_msg *m)
+{
+	return m->stop.force <= 1 ? NULL : "a flag that is neither 0 nor 1";
+}
+
 static const char *check_mount(const struct privsep_msg *m)
 {
 	const struct privsep_mount *w = &m->mount;
@@ -469,7 +474,7 @@ static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_WORKER_MOVE] = {CHANGERS, SIZE(move), false, true, check_move},
 	[PRIVSEP_GET_LOGS] = {CHANGERS, SIZE(logs), false, true, NULL},
 	[PRIVSEP_LOG_LEVEL] = {CHANGERS, SIZE(log_level), false, true, check_log_level},
-	[PRIVSEP_STOP] = {CHANGERS, 0, false, true, NULL},
+	[PRIVSEP_STOP] = {CHANGERS, SIZE(stop), false, true, check_stop},
 	[PRIVSEP_FAULT_ADD] = {CHANGERS, SIZE(fault), false, true, check_fault},
 	[PRIVSEP_FAULT_DEL] = {CHANGERS, SIZE(fault), false, true, check_fault},
 	[PRIVSEP_CAPTURE] = {CHANGERS, SIZE(capture), false, true, check_capture},

@@ -287,6 +287,9 @@ struct privsep_ping {
 struct privsep_lock {
 	uint64_t id; /* id of a lock, as in the list PRIVSEP_LOCKS */
 };
+struct privsep_stop {
+	uint32_t force; /* 1: also if programs use the mounts */
+};
 #define PRIVSEP_SOFT_S_MAX 86400
 #define PRIVSEP_PATH_MAX 256 /* equals the size of launch_mount.path */
 struct privsep_mount {
@@ -415,6 +418,7 @@ struct privsep_msg {
 		struct privsep_capture capture;
 		struct privsep_ping ping;
 		struct privsep_lock lock;
+		struct privsep_stop stop;
 		struct privsep_mount mount;
 		struct privsep_pool pool;
 		struct privsep_reply reply;

@@ -484,26 +484,6 @@ static void on_rollback(struct agent *a, const struct client *cl, const struct p
 	reconcile_ask_client(a, &client);
 }
 
-/* Stops the agent in the next turn of the event loop. The agent exits only after the client has
- * received the answer. */
-static void on_stop(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
-		    struct control_reply *r)
-{
-	if (a->state == AGENT_STOPPING && a->keeps_workers) {
-		control_error(
-			r, 503, "stopping",
-			"the agent is exiting and leaves workers and mounts to the next agent",
-			NULL);
-		return;
-	}
-	control_note(a, cl, "stop of workers, mounts and agent requested");
-	/* While the agent is stopping, stop_timer limits the time of the stop, so it must not be
-	 * armed again. */
-	if (a->state != AGENT_STOPPING)
-		loop_timer_arm(a->stop_timer, 0);
-	control_json(r, 202, json_pack("{s:b}", "stopping", 1));
-}
-
 static void begin_capture(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 			  struct control_reply *r)
 {
@@ -585,7 +565,7 @@ static const control_handler handlers[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_WORKER_MOVE] = control_worker_move,
 	[PRIVSEP_GET_LOGS] = control_get_logs,
 	[PRIVSEP_LOG_LEVEL] = control_log_level,
-	[PRIVSEP_STOP] = on_stop,
+	[PRIVSEP_STOP] = control_stop,
 	[PRIVSEP_FAULT_ADD] = control_fault_add,
 	[PRIVSEP_FAULT_DEL] = control_fault_del,
 	[PRIVSEP_CAPTURE] = on_capture,
@@ -711,6 +691,20 @@ static json_t *actions(const struct plan *p)
 	return list;
 }
 
+/* Makes the error for an apply that would end mounts which programs use. The first entry of the
+ * diag is the message. */
+static void refuse_used(struct control_reply *r, const struct reconcile_answer *w)
+{
+	json_t *details = json_array();
+	const struct diag_entry *first = diag_first_error(w->diag);
+
+	for (size_t i = 1; i < w->diag->n; i++)
+		json_array_append_new(details, json_string(w->diag->entries[i].text));
+	control_error(r, 409, "in-use", first ? first->text : "programs use the mounts", details);
+	if (r->json)
+		json_object_set(r->json, "users", (json_t *)w->users);
+}
+
 void control_on_applied(struct agent *a, const struct reconcile_client *c,
 			const struct reconcile_answer *w)
 {
@@ -721,6 +715,8 @@ void control_on_applied(struct agent *a, const struct reconcile_client *c,
 		if (w->error == -ENOENT)
 			control_error(&r, 404, "not-found", "nothing to apply",
 				      store_diag_to_json(&a->store, w->diag));
+		else if (w->users)
+			refuse_used(&r, w);
 		else if (w->unserved)
 			control_error(
 				&r, 409, "not-served",

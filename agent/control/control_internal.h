@@ -159,13 +159,25 @@ void control_mount(struct agent *a, const struct client *cl, const struct privse
 		   struct control_reply *r);
 void control_unmount(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
 		     struct control_reply *r);
-/* Starts a child process that unmounts the mount unless programs use it. Calls `done` with 0,
- * -EBUSY and the programs, or another negative errno. Returns NULL if the process cannot be
- * started. In control_unmount.c. */
+/* Called when the child has ended, with 0, -EBUSY or another negative errno. users: the processes
+ * that use the mount; NULL: not known. */
+typedef void (*control_unmount_done)(struct agent *a, const char *path, int error,
+				     const struct mount_users *users, const char *const *paths);
+/* Unmounts in a child process, unless programs use the mount (control_unmount.c). Returns NULL if
+ * it cannot be started. */
 struct control_unmount *control_unmount_start(struct agent *a, const char *path, const char *real,
-					      void (*done)(struct agent *a, const char *path,
-							   int error, const char *users));
+					      control_unmount_done done);
 struct control_unmount *control_unmount_forget(struct control_unmount *u);
+
+/* Makes the error for a request that would end mounts which programs use: its member `users` lists
+ * the processes, and the details have a line for each. found NULL: the processes are not known. */
+void control_in_use(struct control_reply *r, const char *message, const struct mount_users *found,
+		    const char *const *paths);
+
+/* ---- the stop of the agent (control_stop.c) ---- */
+
+void control_stop(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
+		  struct control_reply *r);
 
 /* ---- file locks (control_locks.c) ---- */
 

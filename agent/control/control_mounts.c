@@ -488,9 +488,12 @@ void control_mount(struct agent *a, const struct client *cl, const struct privse
 /* ---- unmount ---- */
 
 /* Called when the child that tried to unmount the mount has ended. */
-static void on_unmounted(struct agent *a, const char *path, int error, const char *users)
+static void on_unmounted(struct agent *a, const char *path, int error,
+			 const struct mount_users *users, const char *const *paths)
 {
 	struct command_mount *e = command_mounts_find(&a->command_mounts, path);
+	char by[REASON_TEXT_MAX / 2] = "";
+	struct control_reply r = {.http_status = 0};
 	struct reason why;
 
 	if (!e)
@@ -503,21 +506,26 @@ static void on_unmounted(struct agent *a, const char *path, int error, const cha
 	 * file system. */
 	if (e->state == COMMAND_MOUNT_ENDING || mounts_is_displaced(a->mounts, e->what.path))
 		return;
+	if (users)
+		mount_users_describe(users, by, sizeof(by));
 	if (error == 0 || error == -EINVAL) /* another process has moved the mount */
 		reason_set_text(
 			&why,
 			"%s was not unmounted: another process has moved the mount; try again",
 			path);
-	else if (error == -EBUSY)
-		reason_set_text(&why,
-				"%s is in use by %s; end the programs that use it, or use --force, "
-				"with which they get errors",
-				path,
-				*users ? users
-				       : "a program that could not be found, or a mount below it");
-	else
+	else if (error != -EBUSY)
 		reason_set_text(&why, "cannot unmount %s: %s", path, strerror(-error));
-	answer_error(a, e, 409, error == -EBUSY ? "in-use" : "failed", why.text);
+	else
+		reason_set_text(
+			&why,
+			"%s is in use by %s; end the programs that use it, or use --force, "
+			"with which they get errors",
+			path, *by ? by : "a program that could not be found, or a mount below it");
+	if (error == -EBUSY)
+		control_in_use(&r, why.text, users, paths);
+	else
+		control_error(&r, 409, "failed", why.text, NULL);
+	answer(a, e, &r);
 }
 
 /* Finds the mount by its configured path, or by its real path without symbolic links. */

@@ -219,7 +219,7 @@ static const struct ctl_command commands[] = {
 	{"worker move", 1, 1, TAKES_CORE | TAKES_EXPECT | DISRUPTS, ctl_cmd_worker_move},
 	{"worker log-level", 2, 2, 0, ctl_cmd_worker_log_level},
 	{"worker logs", 1, 1, TAKES_FOLLOW | TAKES_LINES, ctl_cmd_worker_logs},
-	{"stop", 0, 0, DISRUPTS, ctl_cmd_stop},
+	{"stop", 0, 0, TAKES_DETACH | DISRUPTS, ctl_cmd_stop},
 	{"validate", 0, 1, ONLY_HERE, ctl_cmd_validate},
 	{"config show", 0, 1, TAKES_WHICH, ctl_cmd_config_show},
 	{"config generate", 0, 0, ONLY_HERE, ctl_cmd_config_generate},

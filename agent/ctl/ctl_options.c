@@ -107,12 +107,12 @@ static const struct ctl_option {
  * option's row. */
 #define FIRST 256
 
-/* Returns whether the command is umount, whose --force has no value. */
-static bool is_umount(int argc, char **argv)
+/* Returns whether the --force of this command has no value. */
+static bool force_is_flag(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++) {
 		if (argv[i][0] != '-')
-			return strcmp(argv[i], "umount") == 0;
+			return strcmp(argv[i], "umount") == 0 || strcmp(argv[i], "stop") == 0;
 		i += strcmp(argv[i], "--socket") == 0 || strcmp(argv[i], "--host") == 0 ||
 		     strcmp(argv[i], "--token-file") == 0 || strcmp(argv[i], "--ca") == 0 ||
 		     strcmp(argv[i], "--pin") == 0;
@@ -127,7 +127,7 @@ struct getopt_words {
 
 /* The table has two options --force, with and without a value; the command determines which of them
  * is used. */
-static void words_make(struct getopt_words *w, bool umount)
+static void words_make(struct getopt_words *w, bool is_flag)
 {
 	char *letter = w->letters;
 	struct option *name = w->names;
@@ -136,7 +136,7 @@ static void words_make(struct getopt_words *w, bool umount)
 	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
 		const struct ctl_option *o = &options[i];
 
-		if (o->takes == (umount ? TAKES_FORCE : TAKES_DETACH))
+		if (o->takes == (is_flag ? TAKES_FORCE : TAKES_DETACH))
 			continue;
 		*name++ =
 			(struct option){o->name, o->kind == FLAG ? no_argument : required_argument,
@@ -195,7 +195,7 @@ int ctl_options_parse(int argc, char **argv, struct ctl_parsed *p, int *ret_firs
 	struct getopt_words words;
 	int c, r = CTL_OK;
 
-	words_make(&words, is_umount(argc, argv));
+	words_make(&words, force_is_flag(argc, argv));
 	optind = 0; /* restarts getopt, because tests call this function more than once */
 	while (r == CTL_OK &&
 	       (c = getopt_long(argc, argv, words.letters, words.names, NULL)) != -1) {

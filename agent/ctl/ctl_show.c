@@ -503,8 +503,10 @@ int ctl_cmd_stop(const struct ctl_args *a)
 {
 	struct ctl_request rq = {.resource = RESOURCE_STOP};
 	autoclose int agent = a->remote ? -1 : ctl_agent_open(a->socket);
-	int r = ctl_change(a, &rq, NULL, "Stopping mounts, workers and the agent.");
+	json_t *body = a->detach ? json_pack("{s:b}", "force", 1) : NULL;
+	int r = ctl_change(a, &rq, body, "Stopping mounts, workers and the agent.");
 
+	json_decref(body);
 	if (r != CTL_OK || agent < 0 || ctl_agent_wait(agent, STOP_WAIT_NS))
 		return r;
 	ctl_complain(

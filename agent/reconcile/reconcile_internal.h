@@ -45,14 +45,20 @@ static inline const struct spec *reconcile_spec(const struct agent *a)
 	return a->reconcile.run.next.spec ? a->reconcile.run.next.spec : a->running.spec;
 }
 
+/* Returns whether the operator used --force with this name. */
+static inline bool reconcile_has_force(const struct reconcile_client *c, const char *name)
+{
+	for (size_t i = 0; i < c->n_forced; i++)
+		if (strcmp(c->forced[i], name) == 0)
+			return true;
+	return false;
+}
+
 /* Returns whether the operator used --force probes, which keeps the apply even if peers do not
  * answer afterwards. */
 static inline bool reconcile_is_forced(const struct reconcile_client *c)
 {
-	for (size_t i = 0; i < c->n_forced; i++)
-		if (strcmp(c->forced[i], PLAN_FORCE_PROBES) == 0)
-			return true;
-	return false;
+	return reconcile_has_force(c, PLAN_FORCE_PROBES);
 }
 
 #define RECONCILE_TICK_NS (10 * NSEC_PER_SEC)

@@ -95,6 +95,73 @@ int reconcile_mounts_before(struct agent *a)
 	return 0;
 }
 
+/* ---- processes that use mounts which the apply ends ---- */
+
+/* Writes the paths of up to max attached mounts that this run ends or replaces. */
+static size_t find_ending(const struct agent *a, const char **ret, size_t max)
+{
+	const struct generation *next = &a->reconcile.run.next;
+	size_t n = 0;
+
+	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)
+		for (uint32_t i = 0; w->wanted && i < w->config.n_mounts && n < max; i++) {
+			const struct launch_mount *m = &w->config.mounts[i];
+			const char *real = mounts_real_path(a->mounts, m->path);
+
+			if (real && !actions_keep_mount(m, next->desired, next->n_desired))
+				ret[n++] = real;
+		}
+	return n;
+}
+
+static void on_found(void *user, int error, const struct mount_users *found,
+		     const char *const *paths)
+{
+	struct agent *a = user;
+	struct reconcile_run *run = &a->reconcile.run;
+	char line[64 + PRIVSEP_PATH_MAX + MOUNT_USER_FILES * MOUNT_USER_FILE_MAX];
+
+	run->search = NULL;
+	run->searched = true;
+	if (error == 0 && mount_users_any(found)) {
+		error = -EADDRINUSE;
+		run->users = mount_users_to_json(found, paths);
+		diag_add(&run->diag, DIAG_ERROR, NULL, NULL,
+			 "programs use mounts that this apply ends or replaces, so nothing was "
+			 "applied; end them, or use --force " PLAN_FORCE_MOUNTS
+			 ", with which they get errors");
+		for (uint32_t i = 0; mount_users_line(found, paths, i, line, sizeof(line)); i++)
+			diag_add(&run->diag, DIAG_ERROR, NULL, NULL, "%s", line);
+	} else if (error < 0) {
+		diag_add(
+			&run->diag, DIAG_ERROR, NULL, NULL,
+			"the search for programs that use mounts failed; --force " PLAN_FORCE_MOUNTS
+			" applies without it");
+	}
+	run->after_search(a, error);
+}
+
+int reconcile_mounts_search(struct agent *a, void (*then)(struct agent *a, int error))
+{
+	struct reconcile_run *run = &a->reconcile.run;
+	autofree const char **paths = NULL;
+	size_t n;
+	int r;
+
+	if (!run->client.id || run->searched || a->reconcile.pending.applier ||
+	    reconcile_has_force(&run->client, PLAN_FORCE_MOUNTS))
+		return 0;
+	paths = calloc(MOUNT_USERS_MOUNTS, sizeof(*paths));
+	if (!paths)
+		return -ENOMEM;
+	n = find_ending(a, paths, MOUNT_USERS_MOUNTS);
+	if (n == 0)
+		return 0;
+	run->after_search = then;
+	r = mount_search_start(a->loop, paths, n, on_found, a, &run->search);
+	return r < 0 ? r : 1;
+}
+
 /* ---- while the apply is pending ---- */
 
 bool reconcile_mounts_lost(const struct agent *a, struct reason *why)

@@ -18,6 +18,14 @@ bool reconcile_mounts_lost(const struct agent *a, struct reason *why);
  * depend on it. A contradicted mount that the server has not served yet always ends. */
 int reconcile_mounts_merge(struct agent *a, const struct spec *spec, const struct plan *plan,
 			   bool strict, struct diag *d, struct launch_config *desired, size_t n);
+/*
+ * If a client's apply ends or replaces mounts, starts a search for processes that use them. Returns
+ * 1 if the run has to wait until `then` is called with 0 or a negative errno: -EADDRINUSE if
+ * processes use the mounts, which are then in the run's diag and `users`. Returns 0 if the run can
+ * continue, because it ends no mount, the client has used force, or the search has ended; or
+ * negative errno.
+ */
+int reconcile_mounts_search(struct agent *a, void (*then)(struct agent *a, int error));
 /* Passes the desired workers to the supervisor. While an apply is pending, they also get the mounts
  * that it removes. Returns 0 or negative errno as from sup_reconcile. */
 int reconcile_mounts_apply(struct agent *a, bool retry_failed);

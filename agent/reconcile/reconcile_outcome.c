@@ -188,6 +188,14 @@ static void fail(struct agent *a, int error)
 	 * force. */
 	if (rec->run.source == RECONCILE_FROM_HISTORY)
 		return;
+	/* Nothing is wrong with the configuration: the operator decides about the programs. A retry
+	 * would not ask again. */
+	if (rec->run.users) {
+		rec->pacing.retry_files = false;
+		events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
+			   "apply refused: programs use mounts that it ends or replaces");
+		return;
+	}
 	note_refused_vfs(a, error);
 	/* The failure of the files was already reported, and the agent will retry them. */
 	if (rec->run.source == RECONCILE_FROM_LAST_GOOD) {
@@ -361,6 +369,7 @@ static void answer_client(struct agent *a, int error)
 		.kernel_writes = rec->run.n_writes,
 		.plan = error < 0 ? NULL : a->running.plan,
 		.diag = &rec->run.diag,
+		.users = rec->run.users,
 		.entry = rec->run.entry,
 		.confirm_s = rec->pending.applier ? reconcile_pending_left_s(a) : 0};
 

@@ -23,7 +23,7 @@
 #include <string.h>
 
 #define TRIES_MAX 3
-#define AWAITS_POOLS 2
+#define AWAITS 2 /* the run continues later, from its beginning */
 
 /* Puts the new generation of this run in force. */
 static void generation_commit(struct agent *a)
@@ -116,6 +116,7 @@ static int load(struct agent *a)
 }
 
 static void pools_taken(struct agent *a);
+static void mounts_searched(struct agent *a, int error);
 static void on_wait(void *user, uint64_t until_ns, const struct plan_conflicts *conflicts);
 
 static int update_held_vfs(struct agent *a)
@@ -242,7 +243,7 @@ static struct plan_context context_of(struct agent *a, const struct spec *spec)
 
 /* Requests the addresses of pools that a configuration needs. This happens before the configuration
  * comes into force, so that the plan and the checks of the apply already have the addresses.
- * Returns 0, AWAITS_POOLS if the run continues later, or negative errno. */
+ * Returns 0, AWAITS if the run continues later, or negative errno. */
 static int take_pools(struct agent *a)
 {
 	struct reconcile_run *run = &a->reconcile.run;
@@ -259,11 +260,11 @@ static int take_pools(struct agent *a)
 		return 0;
 	run->asked_pools = true;
 	run->awaits_pools = membership_take_pools(a, run->next.spec, pools_taken);
-	return run->awaits_pools ? AWAITS_POOLS : 0;
+	return run->awaits_pools ? AWAITS : 0;
 }
 
 /* Carries out the part of a run before the applier. Returns 1 if the applier is running the steps,
- * AWAITS_POOLS if the run continues later, 0 if there are no steps, or negative errno. */
+ * AWAITS if the run continues later, 0 if there are no steps, or negative errno. */
 static int first_half(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;
@@ -283,7 +284,7 @@ static int first_half(struct agent *a)
 
 	if (r >= 0)
 		r = take_pools(a);
-	if (r == AWAITS_POOLS)
+	if (r == AWAITS)
 		return r;
 	if (r >= 0)
 		r = plan_build(spec, rec->run.next.inv, &ctx, &rec->run.diag, &rec->run.next.plan);
@@ -292,6 +293,10 @@ static int first_half(struct agent *a)
 	if (r < 0)
 		return r;
 	r = make_desired(a, spec);
+	if (r >= 0)
+		r = reconcile_mounts_search(a, mounts_searched);
+	if (r == 1)
+		return AWAITS;
 	if (r >= 0 && !rec->pending.applier)
 		reachability_before(a);
 	if (r >= 0 && !rec->pending.applier)
@@ -464,12 +469,12 @@ static void begin(struct agent *a)
 	int r = first_half(a);
 
 	/* The run loads the configuration, with its warnings, again later. */
-	if (r == AWAITS_POOLS) {
+	if (r == AWAITS) {
 		generation_done(&a->reconcile.run.next);
 		diag_done(&a->reconcile.run.diag);
 		a->reconcile.run.diag = (struct diag)DIAG_INIT;
 	}
-	if (r == 1 || r == AWAITS_POOLS) {
+	if (r == 1 || r == AWAITS) {
 		if (!loop_timer_armed(a->reconcile.pacing.tick))
 			loop_timer_arm(a->reconcile.pacing.tick, RECONCILE_TICK_NS);
 		return;
@@ -487,6 +492,17 @@ static void pools_taken(struct agent *a)
 	rec->run.awaits_pools = false;
 	if (a->state == AGENT_STOPPING)
 		finish(a, -ESHUTDOWN);
+	else
+		begin(a);
+}
+
+/* Continues a run that waits for the search for processes that use mounts. */
+static void mounts_searched(struct agent *a, int error)
+{
+	if (a->state == AGENT_STOPPING)
+		error = -ESHUTDOWN;
+	if (error < 0)
+		finish(a, error);
 	else
 		begin(a);
 }
@@ -539,6 +555,8 @@ static void finish(struct agent *a, int r)
 		store_abandon(&a->store);
 	generation_done(&rec->run.next);
 	diag_done(&rec->run.diag);
+	json_decref(rec->run.users);
+	rec->run.users = NULL;
 	rec->state = RECONCILE_IDLE;
 	/* The files cannot be applied, but the running configuration can still be repaired. */
 	if (repair && a->state != AGENT_STOPPING)

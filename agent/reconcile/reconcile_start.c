@@ -315,6 +315,8 @@ void reconcile_done(struct agent *a)
 	rec->applier = applier_forget(rec->applier);
 	rec->pending.applier = applier_forget(rec->pending.applier);
 	generation_done(&rec->run.next);
+	rec->run.search = mount_search_cancel(rec->run.search);
+	json_decref(rec->run.users);
 	diag_done(&rec->run.diag);
 	rec->pacing.orphan = loop_source_free(rec->pacing.orphan);
 	reconcile_queue_done(rec);

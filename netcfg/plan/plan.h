@@ -326,6 +326,8 @@ struct plan_context {
 #define PLAN_FORCED_MAX 8
 /* a name for --force that skips the check of reachability after an apply */
 #define PLAN_FORCE_PROBES "probes"
+/* a name for --force that applies although programs use a mount that ends */
+#define PLAN_FORCE_MOUNTS "mounts"
 
 /* Adds errors to d for everything in the spec that this build cannot plan on any host. Used to
  * check a file without a host. Returns 0 or -EINVAL. */

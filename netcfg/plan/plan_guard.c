@@ -274,7 +274,8 @@ void plan_forced_check(struct plan_builder *b)
 		if (leg)
 			diag_add(b->d, DIAG_WARNING, NULL, NULL,
 				 "--force %s has no effect here: %s", name, leg->reason.text);
-		else if (!(b->forced_used & 1U << i) && strcmp(name, PLAN_FORCE_PROBES) != 0)
+		else if (!(b->forced_used & 1U << i) && strcmp(name, PLAN_FORCE_PROBES) != 0 &&
+			 strcmp(name, PLAN_FORCE_MOUNTS) != 0)
 			diag_add(b->d, DIAG_WARNING, NULL, NULL,
 				 "--force %s was not needed: no check of that name blocks the plan",
 				 name);

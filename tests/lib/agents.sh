@@ -32,7 +32,7 @@
 #   agent_end HOST [SIGNAL]	by SIGTERM or SIGNAL; waits for its exit and returns its exit status
 #   agent_kill HOST		by SIGKILL; waits until its process is gone. Workers and its other processes may live on.
 #   agent_wait HOST		waits for the exit of the agent that was started last; its exit status
-#   agent_stop HOST		by `plenum stop`; waits until none of its processes runs
+#   agent_stop HOST		by `plenum stop --force`; waits until none of its processes runs
 #
 # Conditions, for wait_until. Texts are basic regular expressions.
 #   agent_answers HOST
@@ -157,7 +157,7 @@ agent_kill() {
 }
 
 agent_stop() {
-	ctl "$1" stop && wait_until 20 agent_gone "$1"
+	ctl "$1" stop --force && wait_until 20 agent_gone "$1"
 }
 
 # ---- conditions ----

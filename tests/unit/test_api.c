@@ -624,7 +624,7 @@ static void test_staging_passes_the_text(void **state)
 	assert_int_equal(msg.type, PRIVSEP_DROP_STAGED);
 	assert_int_equal(route("POST", "/v1/apply", NULL), 0);
 	assert_int_equal(msg.type, PRIVSEP_APPLY);
-	assert_int_equal(refused("POST", "/v1/stop", "{}"), 400);
+	assert_int_equal(refused("POST", "/v1/stop", "{\"force\":1}"), 400);
 	assert_int_equal(refused("GET", "/v1/stop", NULL), 405);
 }
 

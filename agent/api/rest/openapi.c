@@ -315,11 +315,13 @@ static json_t *responses_of(const struct resource *row)
 static json_t *problem_schema(void)
 {
 	return json_pack("{s:s, s:[s,s,s,s,s], s:{s:{s:s}, s:{s:s}, s:{s:s}, s:{s:s}, s:{s:s, "
-			 "s:{s:s}}}}",
+			 "s:{s:s}}, s:{s:s, s:s, s:{s:s}}}}",
 			 "type", "object", "required", "title", "status", "detail", "code",
 			 "details", "properties", "title", "type", "string", "status", "type",
 			 "integer", "detail", "type", "string", "code", "type", "string", "details",
-			 "type", "array", "items", "type", "string");
+			 "type", "array", "items", "type", "string", "users", "description",
+			 "with the code in-use: the processes that use the mounts", "type", "array",
+			 "items", "type", "object");
 }
 
 static json_t *components(void)

@@ -455,7 +455,8 @@ const struct resource resources[RESOURCE_MAX] = {
 		.commands = {{"apply", "[--confirm TIME] [--dry-run] [--force NAME] [--expect V]", "apply the staged configuration",
 			       "Makes the agent apply the staged configuration, or the files if nothing is staged. A\n"
 			       "failed apply is rolled back. An apply is also rolled back if a peer no longer answers after\n"
-			       "the change, or if a mount that replaces a served mount does not come up. Exit status 1: a\n"
+			       "the change, or if a mount that replaces a served mount does not come up. If programs use a\n"
+			       "mount that the change ends or replaces, names them and changes nothing. Exit status 1: a\n"
 			       "mount that was served before is not served by the new configuration. If other users have\n"
 			       "staged changes, asks on a terminal, and refuses without a terminal.\n\n"
 			       "      --confirm TIME  roll back unless 'plenum confirm' follows within TIME: 120s, 5m\n"
@@ -463,8 +464,9 @@ const struct resource resources[RESOURCE_MAX] = {
 			       "      --force NAME  apply although the change cuts off a dependency of the host; NAME is the\n"
 			       "                    interface or the dependency that the refusal names, such as\n"
 			       "                    default-route; --force probes: apply although a peer stops\n"
-			       "                    answering, or a mount is not served; --force others: apply also\n"
-			       "                    what other users have staged\n"
+			       "                    answering, or a mount is not served; --force mounts: apply although\n"
+			       "                    programs use a mount that ends, and get errors; --force others:\n"
+			       "                    apply also what other users have staged\n"
 			       "      --expect V    do this only if 'plenum diff' or 'plenum plan' still shows version V\n"}},
 	},
 	[RESOURCE_CONFIRM] = {
@@ -508,10 +510,12 @@ const struct resource resources[RESOURCE_MAX] = {
 	[RESOURCE_STOP] = {
 		OPERATION("POST", "/v1/stop", PRIVSEP_STOP, "end mounts, workers, agent"),
 		.success = 202,
-		.body = RESOURCE_BODY_NONE,
-		.commands = {{"stop", "", "end mounts, workers and the agent",
-			       "Unmounts all mounts, then ends the workers and the agent. The network stays as it is. To end\n"
-			       "only the agent, use 'systemctl stop plenumd': workers and mounts continue.\n"}},
+		FIELDS(stop_fields),
+		.commands = {{"stop", "[--force]", "end mounts, workers and the agent",
+			       "Unmounts all mounts, then ends the workers and the agent. The network stays as it is. If\n"
+			       "programs use a mount, names them and changes nothing. To end only the agent, use 'systemctl\n"
+			       "stop plenumd': workers and mounts continue.\n\n"
+			       "      --force       stop also if programs use a mount; they get errors\n"}},
 	},
 	[RESOURCE_WORKERS_RESTART] = {
 		OPERATION("POST", "/v1/workers/restart", PRIVSEP_RESTART, "restart workers"),

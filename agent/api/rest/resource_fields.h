@@ -134,6 +134,10 @@ static const struct resource_field unmount_fields[] = {
 	BOOLEAN("force", mount.force),
 };
 
+static const struct resource_field stop_fields[] = {
+	BOOLEAN("force", stop.force),
+};
+
 static const struct resource_field pool_fields[] = {
 	{.name = "name", .type = RESOURCE_TEXT, MEMBER(pool.name), .required = ""},
 	{.name = "range", .type = RESOURCE_TEXT, MEMBER(pool.range), .required = ""},

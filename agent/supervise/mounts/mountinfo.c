@@ -55,12 +55,12 @@ static bool parse_line(char *text, struct line *ret)
 
 /* Calls cb for each mount until cb returns true or a negative errno. Mounts on one path come in the
  * order in which they were mounted. */
-static int each(int (*cb)(void *user, const struct line *l), void *user)
+static int each_of(const char *file, int (*cb)(void *user, const struct line *l), void *user)
 {
 	autofree char *text = NULL;
 	size_t cap = 0;
 	int found = 0;
-	FILE *f = fopen("/proc/self/mountinfo", "re");
+	FILE *f = fopen(file, "re");
 
 	if (!f)
 		return -errno;
@@ -72,6 +72,31 @@ static int each(int (*cb)(void *user, const struct line *l), void *user)
 	}
 	fclose(f);
 	return found;
+}
+
+static int each(int (*cb)(void *user, const struct line *l), void *user)
+{
+	return each_of("/proc/self/mountinfo", cb, user);
+}
+
+struct visitor {
+	int (*cb)(void *user, const char *point, const struct mountinfo *is);
+	void *user;
+};
+
+static int visit(void *user, const struct line *l)
+{
+	const struct visitor *v = user;
+
+	return v->cb(v->user, l->point, &l->mi);
+}
+
+int mountinfo_each(const char *file,
+		   int (*cb)(void *user, const char *point, const struct mountinfo *is), void *user)
+{
+	struct visitor v = {cb, user};
+
+	return each_of(file, visit, &v);
 }
 
 static bool is_same(const struct mountinfo *a, const struct mountinfo *b)

@@ -27,5 +27,10 @@ int mountinfo_find(const struct mountinfo *want, char *path, size_t size);
  * path leads to `want`, or negative errno. */
 int mountinfo_leads_elsewhere(const char *path, const struct mountinfo *want,
 			      struct mountinfo *ret);
+/* Calls cb for each mount in this file of mountinfo(5), until cb returns true or a negative errno.
+ * Returns what cb returned last, or negative errno. */
+int mountinfo_each(const char *file,
+		   int (*cb)(void *user, const char *point, const struct mountinfo *is),
+		   void *user);
 
 #endif

@@ -341,6 +341,16 @@ const char *mounts_real_path(const struct mounts *m, const char *path)
 	return p ? p->real : NULL;
 }
 
+size_t mounts_real_paths(const struct mounts *m, const char **ret, size_t max)
+{
+	size_t n = 0;
+
+	for (const struct mount_point *p = m->points; p && n < max; p = p->next)
+		if (!p->leaving && !p->displaced && p->mnt_fd < 0)
+			ret[n++] = p->real;
+	return n;
+}
+
 const char *mounts_at(const struct mounts *m, const char *real)
 {
 	for (const struct mount_point *p = m->points; p; p = p->next)

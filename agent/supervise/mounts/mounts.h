@@ -104,6 +104,9 @@ bool mounts_has_path(const struct mounts *m, const char *path);
 /* Returns the path of the attached mount as mountinfo(5) shows it, or NULL if it is not attached.
  * Borrowed. */
 const char *mounts_real_path(const struct mounts *m, const char *path);
+/* Writes the paths of up to max attached mounts, as mountinfo(5) shows them, to ret. Borrowed.
+ * Returns their number. */
+size_t mounts_real_paths(const struct mounts *m, const char **ret, size_t max);
 /* Returns the configured path of the mount that is attached at that path of mountinfo(5), or
  * NULL. */
 const char *mounts_at(const struct mounts *m, const char *real);
