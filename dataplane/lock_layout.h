@@ -77,7 +77,9 @@ enum {
 	LOCK_STABLE_KEPT = 2,	  /* there is a record on disk */
 	LOCK_STABLE_EXPECTED = 4, /* the mount had a record before the reboot, and has not reclaimed
 				     all its locks */
-	LOCK_STABLE_NEVER = 8,	  /* an operator has broken a lock: there must be no record */
+	/* The grace period has ended although the mount's record may exist. */
+	LOCK_STABLE_OVERDUE = 16,
+	LOCK_STABLE_NEVER = 8, /* an operator has broken a lock: there must be no record */
 };
 
 enum lock_leaving {

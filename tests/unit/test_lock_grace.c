@@ -265,6 +265,33 @@ static void a_mount_that_does_not_come_back_loses_its_record_before_the_grace_pe
 	assert_false(mounts[0].reclaims);
 }
 
+static void the_grace_period_ends_although_the_agent_cannot_remove_the_record(void **state)
+{
+	const uint64_t late = 10 * S + LOCK_GRACE_NS + LOCK_GRACE_RECORDS_NS;
+
+	(void)state;
+	record(0);
+	record(1);
+	power_cut();
+	boot();
+	join(1);
+	assert_int_equal(lock_reclaim_end(t, &mounts[1]), 0);
+	lock_grace_tick(t, 10 * S + LOCK_GRACE_NS);
+	assert_int_equal(lock_grace_overdue(t, 10 * S + LOCK_GRACE_NS), 0); /* the agent is asked */
+	lock_grace_tick(t, late - 1);
+	assert_true(lock_in_grace(t));
+	assert_int_equal(lock_grace_overdue(t, late - 1), 1);
+	lock_grace_tick(t, late);
+	assert_false(lock_in_grace(t));
+	assert_int_equal(lock_grace_overdue(t, late), 1);
+	assert_int_equal(set(1, 0, false), 0);
+	join(0);
+	assert_false(mounts[0].reclaims);      /* it is late */
+	assert_int_equal(forget_leaving(), 1); /* the disk works again */
+	assert_int_equal(lock_grace_overdue(t, late), 0);
+	assert_int_equal(set(0, 0, false), -EAGAIN);
+}
+
 static void another_reboot_in_the_grace_period_changes_nothing(void **state)
 {
 	(void)state;
@@ -464,6 +491,7 @@ int main(void)
 		TEST(a_recorded_mount_reclaims_its_lock),
 		TEST(in_the_grace_period_new_locks_wait),
 		TEST(a_mount_that_does_not_come_back_loses_its_record_before_the_grace_period_ends),
+		TEST(the_grace_period_ends_although_the_agent_cannot_remove_the_record),
 		TEST(another_reboot_in_the_grace_period_changes_nothing),
 		TEST(a_mount_whose_lease_has_ended_cannot_reclaim),
 		TEST(a_late_request_does_not_write_a_record_that_was_removed),

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Reclaiming locks after a reboot of the server's host. The agent keeps a record on disk of each
- * mount that may hold locks. A new table contains the mounts of these records, without their locks,
- * and a grace period begins. In this period, each of these mounts reclaims the locks that it held,
- * and no mount gets a new lock. If a mount does not come back in time, its record is removed before
- * other mounts can get its locks. Otherwise the mount could reclaim these locks after another
- * reboot. For the same reason, the record of a mount whose lease ends is removed first.
+ * mount that may hold locks. When the table is new, it contains the mounts of these records,
+ * without their locks, and a grace period begins: each of these mounts reclaims the locks that it
+ * held, and no mount gets a new lock. If a mount does not come back in time, its record is removed
+ * before other mounts get its locks, because otherwise it could reclaim them after another reboot.
+ * For the same reason, the record of a mount whose lease ends is removed first.
+ * If the agent cannot remove a record, because its disk fails, the grace period ends nevertheless
+ * after a while, so that one bad disk does not stop all clients. The record is then removed as soon
+ * as possible.
  */
 #include "dataplane/fuse/server/locks/lock_internal.h"
 #include <string.h>
+
+/* In this time the agent removes records if its disk works. */
+#define LOCK_GRACE_LATE_NS (3 * NSEC_PER_SEC)
 
 /* Returns the first used entry from index i on, or NULL. */
 static struct lock_mount *mount_next(struct lock_table *t, uint32_t i)
@@ -171,8 +177,29 @@ void lock_grace_tick(struct lock_table *t, uint64_t now_ns)
 	     i = number_of(t, m) + 1)
 		if (m->stable & LOCK_STABLE_EXPECTED && m->leaving == LOCK_STAYS)
 			lock_table_end_mount(t, m);
+		else if (m->stable & LOCK_STABLE_EXPECTED &&
+			 now_ns >= h->grace_ns + LOCK_GRACE_RECORDS_NS)
+			stable_set(t, m,
+				   (m->stable & ~(uint32_t)LOCK_STABLE_EXPECTED) |
+					   LOCK_STABLE_OVERDUE);
 	settle(t);
 	lock_leave(t);
+}
+
+unsigned lock_grace_overdue(const struct lock_table *t, uint64_t now_ns)
+{
+	const struct lock_memory *mem = t->mem;
+	const uint32_t n = MIN_OF(lock_once(mem->head.n_mounts), LOCKS_MOUNTS);
+	const uint64_t until_ns = lock_once(mem->head.grace_ns);
+	const uint32_t flags =
+		LOCK_STABLE_OVERDUE |
+		(until_ns && now_ns >= until_ns + LOCK_GRACE_LATE_NS ? LOCK_STABLE_EXPECTED : 0);
+	unsigned n_overdue = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		n_overdue += lock_once(mem->mounts[i].used) && lock_once(mem->mounts[i].leaving) &&
+			     lock_once(mem->mounts[i].stable) & flags;
+	return n_overdue;
 }
 
 int lock_reclaim(struct lock_table *t, const struct lock_mount_ref *ref,

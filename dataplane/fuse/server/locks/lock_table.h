@@ -49,6 +49,8 @@ struct lock_stable {
 };
 /* How long after a reboot clients can reclaim their locks. */
 #define LOCK_GRACE_NS (30 * NSEC_PER_SEC)
+/* How long the grace period lasts after that at most, while the agent cannot remove records. */
+#define LOCK_GRACE_RECORDS_NS (30 * NSEC_PER_SEC)
 
 struct lock_request {
 	uint64_t dev, ino;
@@ -111,10 +113,14 @@ void lock_mount_leave(struct lock_table *t, const struct lock_mount_ref *m);
 /* Returns whether there is a grace period. During it, no mount gets a new lock, because another
  * mount may still reclaim that lock. Never waits. */
 bool lock_in_grace(const struct lock_table *t);
-/* Begins a grace period if one is due. Ends it if all mounts have reclaimed their locks, or if
- * LOCK_GRACE_NS have passed and the records of the missing mounts are removed. Call it every
- * second. */
+/* Begins a grace period if one is due. Ends it if all mounts have reclaimed their locks, if
+ * LOCK_GRACE_NS have passed and the records of the missing mounts are removed, or if
+ * LOCK_GRACE_RECORDS_NS more have passed. Call it every second. */
 void lock_grace_tick(struct lock_table *t, uint64_t now_ns);
+/* Returns the number of mounts that did not come back and whose records the agent has not removed
+ * yet: the grace period lasts longer because of them, or has ended without their removal. Never
+ * waits. */
+unsigned lock_grace_overdue(const struct lock_table *t, uint64_t now_ns);
 /* Sets a lock that the mount held before the reboot. Returns 0; -EAGAIN if another lock conflicts;
  * -EINVAL if the mount may not reclaim locks, or not any more; -ENOLCK; or -ESTALE. */
 int lock_reclaim(struct lock_table *t, const struct lock_mount_ref *m,

@@ -297,8 +297,9 @@ static void mount_tick(struct server_mount *m, uint64_t now_ns)
 		rudp_session_close(s, now_ns);
 }
 
-static void occupied_tell(struct fuse_server *srv)
+static void trouble_tell(struct fuse_server *srv, uint64_t now_ns)
 {
+	const unsigned n_overdue = lock_grace_overdue(srv->locks, now_ns);
 	uint32_t worker;
 
 	if (lock_table_is_occupied(srv->locks, &worker))
@@ -307,6 +308,20 @@ static void occupied_tell(struct fuse_server *srv)
 			"worker %u keeps the table of file locks, so that lock requests of other "
 			"workers fail; restart it with 'plenum worker restart %u'",
 			worker, worker);
+	else if (n_overdue > 0 && lock_in_grace(srv->locks))
+		reason_set(
+			&srv->locks_why, "locks-record",
+			"requests for new file locks wait for up to %u s more, because the agent "
+			"cannot remove %u clients that did not come back from its record of "
+			"locks; see the agent's reason about its state directory",
+			(unsigned)(LOCK_GRACE_RECORDS_NS / NSEC_PER_SEC), n_overdue);
+	else if (n_overdue > 0)
+		reason_set(&srv->locks_why, "locks-record",
+			   "the agent cannot remove %u clients that did not come back from its "
+			   "record of locks; after a reboot of this host, they could reclaim locks "
+			   "that other clients have got since; see the agent's reason about its "
+			   "state directory",
+			   n_overdue);
 	else
 		reason_clear(&srv->locks_why);
 }
@@ -339,5 +354,5 @@ void server_locks_tick(struct fuse_server *srv, uint64_t now_ns)
 	lock_grace_tick(srv->locks, now_ns);
 	grace_tell(srv);
 	leaving_ask(srv);
-	occupied_tell(srv);
+	trouble_tell(srv, now_ns);
 }
