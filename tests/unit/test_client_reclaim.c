@@ -5,7 +5,11 @@
  * compared with a model that keeps an owner for each byte.
  */
 #include "tests/lib/fuse/client_rig.h"
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define BYTES 24U
 #define ROUNDS 200000
@@ -78,6 +82,163 @@ static void the_ledger_has_what_each_owner_holds(void **state)
 	client_ledger_done(&l);
 }
 
+/* ---- the record of the ledger ---- */
+
+static const uint8_t mount_id[16] = {1, 2, 3};
+
+static void ledger_open(struct client_ledger *l, int fd, bool adopt, int expected)
+{
+	*l = (struct client_ledger){.n = 0};
+	assert_int_equal(client_ledger_open(l, fd, 8192, mount_id, adopt), expected);
+}
+
+static void a_successor_has_what_the_ledger_had(void **state)
+{
+	struct client_ledger l, next;
+	struct model is, want;
+	const int fd = memfd_create("state", MFD_CLOEXEC);
+
+	(void)state;
+	ledger_open(&l, fd, true, 0); /* there is no record yet */
+	for (unsigned i = 0; i < 2000; i++) {
+		const uint64_t a = random_below(BYTES), b = random_below(BYTES);
+		const unsigned what = random_below(3);
+		const struct client_lock k = {.nodeid = 7,
+					      .owner = random_below(2),
+					      .start = MIN_OF(a, b),
+					      .end = MAX_OF(a, b),
+					      .write = random_below(2)};
+
+		if (what == 0)
+			client_ledger_set(&l, &k);
+		else if (what == 1)
+			client_ledger_free(&l, &k);
+		else
+			client_ledger_weaken(&l, &k);
+		model_of(&l, &want);
+		ledger_open(&next, fd, true, 1);
+		model_of(&next, &is);
+		assert_int_equal(next.n, l.n);
+		assert_memory_equal(&is, &want, sizeof(is));
+		client_ledger_done(&next);
+	}
+	client_ledger_doubt(&l, 9);
+	ledger_open(&next, fd, true, 1);
+	assert_true(client_ledger_is_doubted(&next, 9));
+	client_ledger_done(&next);
+	ledger_open(&next, fd, false, 0); /* the state of another mount */
+	assert_int_equal(next.n, 0);
+	client_ledger_done(&next);
+	ledger_open(&next, fd, true, 1);
+	assert_int_equal(next.n, 0);
+	client_ledger_done(&next);
+	client_ledger_done(&l);
+	close(fd);
+}
+
+#define STEADY 9U /* locks on node 1 that the process does not change */
+
+/* Changes the locks of other nodes until it is killed. */
+static void __attribute__((noreturn)) change_always(int fd, unsigned *n_changes)
+{
+	struct client_ledger l;
+
+	ledger_open(&l, fd, true, 1);
+	for (;;) {
+		const uint32_t at = random_below(200);
+		const struct client_lock k = {.nodeid = 2 + random_below(4),
+					      .owner = 4,
+					      .start = at,
+					      .end = at + random_below(9),
+					      .write = random_below(2)};
+
+		switch (random_below(4)) {
+		case 0:
+			client_ledger_drop_node(&l, k.nodeid);
+			break;
+		case 1:
+			client_ledger_free(&l, &k);
+			break;
+		default:
+			client_ledger_set(&l, &k);
+		}
+		__atomic_fetch_add(n_changes, 1, __ATOMIC_RELAXED);
+	}
+}
+
+static unsigned count_node(const struct client_ledger *l, uint64_t nodeid)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < l->n; i++)
+		n += l->all[i].nodeid == nodeid;
+	return n;
+}
+
+static unsigned count_doubts(const struct client_ledger *l)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < l->n; i++)
+		n += l->all[i].doubt;
+	return n;
+}
+
+/* No two locks on a node without a doubt overlap, because all have the same owner. */
+static void expect_no_overlap(const struct client_ledger *l)
+{
+	for (unsigned i = 0; i < l->n; i++)
+		for (unsigned j = 0; j < i; j++) {
+			const struct client_lock *a = &l->all[i], *b = &l->all[j];
+
+			if (a->nodeid == b->nodeid && !client_ledger_is_doubted(l, a->nodeid))
+				assert_false(a->start <= b->end && b->start <= a->end);
+		}
+}
+
+static void a_kill_makes_only_the_changed_node_uncertain(void **state)
+{
+	struct client_ledger l;
+	unsigned n_doubts = 0;
+	unsigned *n_changes = mmap(NULL, sizeof(*n_changes), PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	assert_true(n_changes != MAP_FAILED);
+	for (unsigned round = 0; round < 300; round++) {
+		const int fd = memfd_create("state", MFD_CLOEXEC);
+		const unsigned until = 1 + random_below(300);
+		pid_t pid;
+
+		*n_changes = 0;
+		ledger_open(&l, fd, false, 0);
+		for (unsigned i = 0; i < 5 * STEADY; i++) /* others move when these are freed */
+			client_ledger_set(&l, &(struct client_lock){.nodeid = 1 + i % 5,
+								    .owner = 4,
+								    .start = 10 * i,
+								    .end = 10 * i + 5});
+		client_ledger_done(&l);
+		pid = fork();
+		if (pid == 0)
+			change_always(fd, n_changes);
+		assert_true(pid > 0);
+		while (__atomic_load_n(n_changes, __ATOMIC_RELAXED) < until)
+			;
+		kill(pid, SIGKILL);
+		assert_int_equal(waitpid(pid, NULL, 0), pid);
+		ledger_open(&l, fd, true, 1);
+		assert_int_equal(count_node(&l, 1), STEADY);
+		assert_true(count_doubts(&l) <= 1);
+		n_doubts += count_doubts(&l);
+		expect_no_overlap(&l);
+		client_ledger_done(&l);
+		close(fd);
+	}
+	print_message("%u kills during a change\n", n_doubts);
+	assert_true(n_doubts > 0);
+	munmap(n_changes, sizeof(*n_changes));
+}
+
 static void too_many_locks_make_all_uncertain(void **state)
 {
 	struct client_ledger l = {.n = 0};
@@ -116,8 +277,12 @@ static int setup_locks(void **state)
 
 	rig_setup(state);
 	g = *state;
-	g->f->soft_ns = 0;
 	g->cfg->mounts[0].locks = LAUNCH_LOCKS_CLUSTER;
+	fuse_client_free(g->f); /* a client learns of the locks only when it starts */
+	close(g->cfg->mounts[0].state_fd);
+	g->cfg->mounts[0].state_fd = memfd_create("state", MFD_CLOEXEC);
+	client_start(g);
+	g->f->soft_ns = 0;
 	g->features = FUSE_PROTO_FEATURE_LOCKS | FUSE_PROTO_FEATURE_RECLAIM;
 	g->lock_epoch = 77;
 	bring_up(g);
@@ -347,21 +512,69 @@ static void another_epoch_means_that_all_locks_are_lost(void **state)
 	assert_int_equal(n_calls, 0);
 }
 
-/* The successor does not know which locks its predecessor's programs hold. */
-static void locks_from_before_a_restart_of_the_worker_fail_the_open_file(void **state)
+static void restart_worker(struct rig *g)
 {
-	struct rig *g = *state;
 	struct fuse_out_header out;
 
-	get_lock(g, 50, F_WRLCK, 10, 19, false);
 	reset_all(g, g->now_ns);
 	worker_restarts(g);
 	while (kernel_receive(g, &out, NULL, 0) > 0)
 		;
+}
+
+static void locks_from_before_a_restart_of_the_worker_are_reclaimed(void **state)
+{
+	struct rig *g = *state;
+
+	get_lock(g, 50, F_WRLCK, 10, 19, false);
+	restart_worker(g);
+	reboot(g);
+	expect_reclaim(0, F_WRLCK, 10, 19);
+	reclaim_answer(g, 0);
+	expect_end(g);
+	kernel_write(g, node, fh, "x", 1);
+	assert_int_equal(n_calls, 1);
+}
+
+/* An earlier program version kept no record of the locks. */
+static void locks_without_a_record_fail_the_open_file(void **state)
+{
+	struct rig *g = *state;
+	const off_t at = (off_t)g->f->ledger_at;
+
+	get_lock(g, 50, F_WRLCK, 10, 19, false);
+	reset_all(g, g->now_ns);
+	assert_int_equal(pwrite(g->cfg->mounts[0].state_fd, "\0\0\0\0\0\0\0", 8, at), 8);
+	restart_worker(g);
 	reboot(g);
 	expect_end(g);
 	kernel_write(g, node, fh, "x", 1);
 	assert_int_equal(n_calls, 0);
+}
+
+/* Another open file of the node, which has a lock, is closed while a program waits for a lock. */
+static void the_close_of_another_file_leaves_a_lock_certain(void **state)
+{
+	struct rig *g = *state;
+	const uint64_t first = fh, other = open_file(g, node, 71), waits = open_file(g, node, 72);
+	const struct fuse_release_in release = {.fh = other};
+
+	get_lock(g, 50, F_WRLCK, 10, 19, false);
+	fh = other;
+	get_lock(g, 52, F_WRLCK, 40, 49, true);
+	fh = waits;
+	kernel_set(g, 54, FUSE_SETLKW, F_WRLCK, 0, INT64_MAX, true);
+	respond(g, 0, -EINPROGRESS, NULL, 0);
+	while (n_calls > 0 && call_header(0).opcode == FUSE_PROTO_LOCK_WAIT)
+		(void)call_take(0);
+	kernel_send_to(g, FUSE_RELEASE, 56, node, &release, sizeof(release));
+	fuse_client_pull(g->f, true, g->now_ns);
+	assert_int_equal(call_header(n_calls - 1).opcode, FUSE_FLUSH);
+	respond(g, n_calls - 1, 0, NULL, 0);
+	fh = first;
+	assert_false(client_ledger_is_doubted(&g->f->locks.ledger, node));
+	assert_int_equal(g->f->locks.ledger.n, 1);
+	assert_int_equal(g->f->locks.ledger.all[0].start, 10);
 }
 
 int main(void)
@@ -370,6 +583,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_ledger_has_what_each_owner_holds),
 		cmocka_unit_test(too_many_locks_make_all_uncertain),
+		cmocka_unit_test(a_successor_has_what_the_ledger_had),
+		cmocka_unit_test(a_kill_makes_only_the_changed_node_uncertain),
 		TEST(locks_are_reclaimed_before_other_requests),
 		TEST(a_client_without_locks_only_says_so),
 		TEST(a_lock_that_cannot_be_reclaimed_fails_the_open_file),
@@ -380,7 +595,9 @@ int main(void)
 		TEST(a_lock_of_uncertain_order_fails_the_open_file),
 		TEST(a_freed_lock_is_not_reclaimed),
 		TEST(another_epoch_means_that_all_locks_are_lost),
-		TEST(locks_from_before_a_restart_of_the_worker_fail_the_open_file),
+		TEST(locks_from_before_a_restart_of_the_worker_are_reclaimed),
+		TEST(locks_without_a_record_fail_the_open_file),
+		TEST(the_close_of_another_file_leaves_a_lock_certain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,7 +34,8 @@ static bool change_read(const uint8_t *req, struct change *ret)
 		memcpy(&flush, req + sizeof(in), sizeof(flush));
 		ret->opener = flush.unused & FUSE_PROTO_FLUSH_OPENER;
 		ret->lock.owner = flush.lock_owner;
-		ret->lock.file = (uint32_t)flush.lock_owner - 1;
+		/* A close by a process frees its locks, whichever open file has made them. */
+		ret->lock.file = ret->opener ? (uint32_t)flush.lock_owner - 1 : UINT32_MAX;
 		return true;
 	}
 	if (in.opcode != FUSE_SETLK && in.opcode != FUSE_SETLKW)
@@ -55,10 +56,13 @@ static bool change_read(const uint8_t *req, struct change *ret)
 
 static bool disturbs(const struct change *a, const struct change *b)
 {
-	return a->lock.nodeid == b->lock.nodeid &&
-	       (a->opener || b->opener ||
-		(a->lock.owner == b->lock.owner && a->lock.flock == b->lock.flock &&
-		 a->lock.start <= b->lock.end && b->lock.start <= a->lock.end));
+	if (a->lock.nodeid != b->lock.nodeid)
+		return false;
+	/* The last close of an open file frees only locks that were made by it. */
+	if (a->opener || b->opener)
+		return a->lock.file == b->lock.file;
+	return a->lock.owner == b->lock.owner && a->lock.flock == b->lock.flock &&
+	       a->lock.start <= b->lock.end && b->lock.start <= a->lock.end;
 }
 
 /* Returns whether another request of the same owner for an overlapping range is in flight. It is

@@ -23,9 +23,9 @@ static struct client_node *locked_node(struct fuse_client *f, const struct clien
 	return node && node->flags & CLIENT_NODE_LOCKED ? node : NULL;
 }
 
-/* The locks on the node, or on all nodes, are lost. Marks the open files of these nodes first, and
- * then clears the nodes' marks. If this worker dies in between, its successor repeats this, because
- * the client stores the new epoch last, or because the successor cannot reclaim the locks. */
+/* Marks the open files of the node, or of all nodes with locks, as having lost their locks, then
+ * marks these nodes as having no locks. If this worker dies meanwhile, its successor repeats this,
+ * because the epoch is stored last, or because it cannot reclaim locks of files that are marked. */
 void client_locks_lose(struct fuse_client *f, uint64_t nodeid)
 {
 	unsigned n = 0;
@@ -68,14 +68,34 @@ void client_locks_served(struct fuse_client *f, uint64_t epoch, bool reclaims)
 	f->locks.reclaim = reclaims ? CLIENT_RECLAIM_DUE : CLIENT_RECLAIM_NONE;
 }
 
-void client_locks_adopt(struct fuse_client *f)
+/* Returns whether the open file that has made the lock is still there. */
+static bool is_made_by_file(struct fuse_client *f, const struct client_lock *lock)
 {
-	for (uint32_t i = 0; f->adopted && i < f->state.head->n_files; i++) {
+	const struct client_file *file =
+		lock->file < f->state.head->n_files ? client_file_at(&f->files, lock->file) : NULL;
+
+	return file && file->nodeid == lock->nodeid && locked_node(f, file) &&
+	       file->flags & CLIENT_FILE_LOCKED;
+}
+
+int client_locks_adopt(struct fuse_client *f)
+{
+	struct client_ledger *l = &f->locks.ledger;
+	const int known =
+		client_ledger_open(l, f->mount->state_fd, f->ledger_at, f->mount->id, f->adopted);
+
+	if (known < 0)
+		return known;
+	for (uint32_t i = 0; !known && f->adopted && i < f->state.head->n_files; i++) {
 		const struct client_file *file = client_file_at(&f->files, i);
 
 		if (locked_node(f, file))
-			client_ledger_doubt(&f->locks.ledger, file->nodeid);
+			client_ledger_doubt(l, file->nodeid);
 	}
+	for (unsigned i = 0, n = l->n; i < n; i++)
+		if (!l->all[i].doubt && !is_made_by_file(f, &l->all[i]))
+			client_ledger_doubt(l, l->all[i].nodeid);
+	return 0;
 }
 
 bool client_locks_lost(const struct client_file *file, uint32_t opcode)

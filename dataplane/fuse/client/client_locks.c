@@ -465,8 +465,7 @@ static void locks_done(struct fuse_client *f)
 
 static int locks_init(struct fuse_client *f)
 {
-	client_locks_adopt(f);
-	return 0;
+	return f->mount_worker_number == 0 && client_locks_wanted(f) ? client_locks_adopt(f) : 0;
 }
 
 const struct client_stage client_locks_stage = {

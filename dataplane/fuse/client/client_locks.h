@@ -65,9 +65,9 @@ void client_locks_lose(struct fuse_client *f, uint64_t nodeid);
  * locks. If the epoch has changed, all locks are lost. reclaims: the server's host has rebooted,
  * and the locks must be reclaimed. */
 void client_locks_served(struct fuse_client *f, uint64_t epoch, bool reclaims);
-/* Call when this worker starts: it does not know a predecessor's locks, so it cannot reclaim
- * them. */
-void client_locks_adopt(struct fuse_client *f);
+/* Call at the start: adopts the locks that are in a predecessor's record. Without a record the
+ * locks are not known, so they cannot be reclaimed. Returns 0 or negative errno. */
+int client_locks_adopt(struct fuse_client *f);
 /* Returns whether a request of this opcode must fail, because the file's locks are lost. */
 bool client_locks_lost(const struct client_file *file, uint32_t opcode);
 /* Changes the kernel's RELEASE into a FLUSH that frees the locks that this open file has made.

@@ -322,8 +322,9 @@ struct fuse_client {
 	struct client_stages on;		  /* the active stages, by hook */
 	const struct client_stage *const *stages; /* all stages, whether they are active or not */
 	size_t n_stages;
-	uint64_t state_at; /* offset of this client's state in the mount's state descriptor */
-	bool adopted;	   /* a predecessor served this mount */
+	uint64_t state_at;  /* offset of this client's state in the mount's state descriptor */
+	uint64_t ledger_at; /* offset of the record of the mount's locks there */
+	bool adopted;	    /* a predecessor served this mount */
 	struct client_state state;
 	struct client_nodes nodes;
 	struct client_files files;

@@ -2,9 +2,11 @@
 /*
  * The ledger of the file locks that programs of a mount hold, as far as the client knows from the
  * server's answers. The client uses the ledger to reclaim the locks after a reboot of the server.
- * The ledger is in process memory. If it is uncertain which locks programs hold on a node, the
- * ledger has an entry of kind `doubt` for the node, and the client cannot reclaim the node's locks.
- * This module does not depend on messages.
+ * The ledger is in process memory, and each change is copied to a record in the mount's state
+ * descriptor, which outlives the worker. If the worker dies during a change, its successor has the
+ * locks of all other nodes, and an entry of kind `doubt` for the node that was being changed. If it
+ * is uncertain which locks programs hold on a node, the ledger has such an entry for the node, and
+ * the client cannot reclaim the node's locks. This module does not depend on messages.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_CLIENT_LEDGER_H
 #define PLENUM_DATAPLANE_FUSE_CLIENT_LEDGER_H
@@ -27,13 +29,21 @@ struct client_lock {
 	bool sent;  /* set by the caller, and cleared for all locks by client_ledger_unsend() */
 };
 
-struct client_ledger { /* a struct of zeros is an empty ledger */
+struct client_ledger_record;
+
+struct client_ledger { /* a struct of zeros is an empty ledger without a record */
+	struct client_ledger_record *record; /* NULL: none */
 	struct client_lock *all;
 	unsigned n, room;
 	bool overflown; /* there were more locks than entries, so all locks are uncertain until
 			   client_ledger_clear() */
 };
 
+/* Maps the record, which begins at offset `at` of fd. Reads a predecessor's record if `adopt` is
+ * set; otherwise, and if there is none of this mount, the ledger is empty. Returns 1 if a record
+ * was read, 0, or negative errno. */
+int client_ledger_open(struct client_ledger *l, int fd, uint64_t at, const uint8_t mount_id[16],
+		       bool adopt);
 void client_ledger_done(struct client_ledger *l);
 void client_ledger_clear(struct client_ledger *l);
 /* Records that the owner has got this lock. It replaces the owner's former locks in the range. */

@@ -105,6 +105,7 @@ static int mount_worker_init(struct fuse_client *f)
 	void *owner;
 	int r;
 
+	f->ledger_at = mount_worker_ledger_at();
 	if (f->mount_worker_number == 0)
 		return 0;
 	mount_worker_id(f->own_mount.id, f->mount_worker_number);

@@ -42,6 +42,11 @@ static uint64_t more_at(unsigned number)
 	return reads_at(LAUNCH_MOUNT_WORKERS_MAX + 1) + (number - 1) * MORE_BYTES;
 }
 
+uint64_t mount_worker_ledger_at(void)
+{
+	return more_at(LAUNCH_MOUNT_WORKERS_MAX + 1);
+}
+
 static void *part_map(int fd, uint64_t at, size_t bytes)
 {
 	int r = memfd_grow(fd, more_at(LAUNCH_MOUNT_WORKERS_MAX + 1));
