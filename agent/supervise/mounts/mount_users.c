@@ -230,6 +230,8 @@ static void examine_links(struct examined *x, const char *folder)
 
 	snprintf(path, sizeof(path), "/proc/%.20s/%s", x->pid, folder);
 	d = opendir(path);
+	if (!d && strcmp(folder, "fd") == 0 && (errno == EACCES || errno == EPERM))
+		x->s->found->n_denied++;
 	while (d && (e = readdir(d))) {
 		snprintf(path, sizeof(path), "/proc/%.20s/%s/%.60s", x->pid, folder, e->d_name);
 		if (e->d_name[0] != '.')
@@ -426,7 +428,7 @@ struct mount_search *mount_search_cancel(struct mount_search *s)
 
 bool mount_users_any(const struct mount_users *u)
 {
-	return u->n > 0 || u->incomplete;
+	return u->n > 0 || u->n_denied > 0 || u->incomplete;
 }
 
 static uint32_t listed(const struct mount_users *u)
@@ -460,25 +462,37 @@ static void line_of(const struct mount_user *is, const char *const *paths, char 
 		snprintf(buf + len, size - len, " and %u more", is->n_files - named);
 }
 
-bool mount_users_line(const struct mount_users *u, const char *const *paths, uint32_t i, char *buf,
-		      size_t size)
+/* Writes a line about processes that the list does not name. */
+static bool rest_line(const struct mount_users *u, uint32_t i, char *buf, size_t size)
 {
-	const uint32_t n = listed(u);
+	const uint32_t n_more = u->n - listed(u);
 
-	if (i < n)
-		line_of(&u->list[i], paths, buf, size);
-	else if (i == n && u->n > n)
-		snprintf(buf, size, "%u more processes use the mounts", u->n - n);
-	else if (i == n + (u->n > n) && u->incomplete && u->busy)
+	if (n_more > 0 && i-- == 0)
+		snprintf(buf, size, "%u more processes use the mounts", n_more);
+	else if (u->n_denied > 0 && i-- == 0)
+		snprintf(buf, size,
+			 "the agent may not examine %u processes, because it lacks CAP_SYS_PTRACE; "
+			 "they may use the mounts",
+			 u->n_denied);
+	else if (u->incomplete && u->busy && i == 0)
 		snprintf(buf, size,
 			 "the memory of process %d cannot be examined, so it may use the mounts",
 			 (int)u->busy);
-	else if (i == n + (u->n > n) && u->incomplete)
+	else if (u->incomplete && i == 0)
 		snprintf(buf, size,
-			 "the search for processes that use the mounts did not end in "
-			 "time, so more may use them");
+			 "the search for processes that use the mounts did not end in time, so "
+			 "more may use them");
 	else
 		return false;
+	return true;
+}
+
+bool mount_users_line(const struct mount_users *u, const char *const *paths, uint32_t i, char *buf,
+		      size_t size)
+{
+	if (i >= listed(u))
+		return rest_line(u, i - listed(u), buf, size);
+	line_of(&u->list[i], paths, buf, size);
 	return true;
 }
 

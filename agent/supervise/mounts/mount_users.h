@@ -34,7 +34,8 @@ struct mount_user {
 };
 
 struct mount_users {
-	uint32_t n; /* number of processes, also those that the list does not name */
+	uint32_t n;	   /* number of processes, also those that the list does not name */
+	uint32_t n_denied; /* processes that the agent may not examine */
 	/* The search did not end in time; `busy`: the process whose memory could not be read. */
 	bool incomplete;
 	pid_t busy;
@@ -55,7 +56,7 @@ int mount_search_start(struct loop *loop, const char *const *paths, size_t n,
 /* Ends the search without a result. Accepts NULL, returns NULL. */
 struct mount_search *mount_search_cancel(struct mount_search *s);
 
-/* Returns whether a process uses one of the mounts, or the search could not find out. */
+/* Returns whether a process uses one of the mounts, or the search could not find that out. */
 bool mount_users_any(const struct mount_users *u);
 /* Writes the processes, such as "process 42 (tail), process 43 (bash) and 3 more". */
 void mount_users_describe(const struct mount_users *u, char *buf, size_t size);
