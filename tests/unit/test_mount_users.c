@@ -158,7 +158,8 @@ static void more_users_than_the_list_has_are_counted(void **state)
 	stop(MANY);
 }
 
-/* A search that has not ended, or may not look, is no proof that nobody uses the mount. */
+/* A search that has not ended, or may not examine a process, does not prove that a mount is unused.
+ */
 static void an_incomplete_search_counts_as_use(void **state)
 {
 	static struct mount_users u;
