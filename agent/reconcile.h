@@ -235,9 +235,12 @@ struct reconcile_run {
 	 * ended. NULL: none. */
 	struct mount_search *search;
 	void (*after_search)(struct agent *a, int error);
-	bool searched;	   /* that search has ended */
-	json_t *users;	   /* the processes that it found; NULL: none */
-	bool awaits_pools;	 /* the run waits for the cluster's answer about pools */
+	bool searched; /* that search has ended */
+	json_t *users; /* the processes that it found; NULL: none */
+	/* The search has found processes, or has failed: the apply is refused and is not retried,
+	 * because a retry would not ask. */
+	bool mounts_refused;
+	bool awaits_pools; /* the run waits for the cluster's answer about pools */
 	/* Addresses for this configuration were requested from the cluster. */
 	bool asked_pools;
 	uint64_t began_ns, n_writes;

@@ -114,6 +114,14 @@ static size_t find_ending(const struct agent *a, const char **ret, size_t max)
 	return n;
 }
 
+static void note_failure(struct reconcile_run *run, int error)
+{
+	diag_add(&run->diag, DIAG_ERROR, NULL, NULL,
+		 "the search for programs that use mounts failed: %s; nothing was applied; "
+		 "--force " PLAN_FORCE_MOUNTS " applies without it",
+		 strerror(-error));
+}
+
 static void on_found(void *user, int error, const struct mount_users *found,
 		     const char *const *paths)
 {
@@ -132,12 +140,12 @@ static void on_found(void *user, int error, const struct mount_users *found,
 			 ", with which they get errors");
 		for (uint32_t i = 0; mount_users_line(found, paths, i, line, sizeof(line)); i++)
 			diag_add(&run->diag, DIAG_ERROR, NULL, NULL, "%s", line);
+		if (!run->users)
+			error = -ENOMEM;
 	} else if (error < 0) {
-		diag_add(
-			&run->diag, DIAG_ERROR, NULL, NULL,
-			"the search for programs that use mounts failed; --force " PLAN_FORCE_MOUNTS
-			" applies without it");
+		note_failure(run, error);
 	}
+	run->mounts_refused = error < 0;
 	run->after_search(a, error);
 }
 
@@ -152,14 +160,16 @@ int reconcile_mounts_search(struct agent *a, void (*then)(struct agent *a, int e
 	    reconcile_has_force(&run->client, PLAN_FORCE_MOUNTS))
 		return 0;
 	paths = calloc(MOUNT_USERS_MOUNTS, sizeof(*paths));
-	if (!paths)
-		return -ENOMEM;
-	n = find_ending(a, paths, MOUNT_USERS_MOUNTS);
-	if (n == 0)
+	n = paths ? find_ending(a, paths, MOUNT_USERS_MOUNTS) : 0;
+	if (paths && n == 0)
 		return 0;
 	run->after_search = then;
-	r = mount_search_start(a->loop, paths, n, on_found, a, &run->search);
-	return r < 0 ? r : 1;
+	r = paths ? mount_search_start(a->loop, paths, n, on_found, a, &run->search) : -ENOMEM;
+	if (r >= 0)
+		return 1;
+	note_failure(run, r);
+	run->mounts_refused = true;
+	return r;
 }
 
 /* ---- while the apply is pending ---- */

@@ -190,10 +190,13 @@ static void fail(struct agent *a, int error)
 		return;
 	/* Nothing is wrong with the configuration: the operator decides about the programs. A retry
 	 * would not ask again. */
-	if (rec->run.users) {
+	if (rec->run.mounts_refused) {
 		rec->pacing.retry_files = false;
 		events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
-			   "apply refused: programs use mounts that it ends or replaces");
+			   rec->run.users
+				   ? "apply refused: programs use mounts that it ends or replaces"
+				   : "apply refused: the search for programs that use mounts which "
+				     "it ends or replaces failed");
 		return;
 	}
 	note_refused_vfs(a, error);
