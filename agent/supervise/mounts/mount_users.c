@@ -11,11 +11,14 @@
 #include "netcfg/base/vec.h"
 #include <dirent.h>
 #include <limits.h>
+#include <linux/kcmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* Maximum number of places at which a mount namespace has the mounts. */
 #define PLACES_MAX (4 * MOUNT_USERS_MOUNTS)
@@ -28,6 +31,7 @@ struct place { /* a path at which a mount namespace has a mount */
 
 struct places {
 	char ns[64]; /* the mount namespace; "": none was read */
+	char *root;  /* the root directory from which they were read */
 	struct place *all;
 	size_t n;
 };
@@ -55,12 +59,21 @@ static void places_clear(struct places *p)
 	for (size_t i = 0; i < p->n; i++)
 		free(p->all[i].path);
 	free(p->all);
+	free(p->root);
 	*p = (struct places){.n = 0};
 }
 
-static void place_add(struct places *p, const char *path, uint32_t mount)
+/* Adds a place. mountinfo(5) of a process shows paths below the root directory of the process, but
+ * links in /proc show paths below the root of its mount namespace. */
+static void place_add(struct places *p, const char *point, uint32_t mount)
 {
-	char *copy = p->n < PLACES_MAX ? strdup(path) : NULL;
+	const bool below = p->root && p->root[0] && strcmp(p->root, "/") != 0;
+	char path[2 * PATH_MAX];
+	char *copy;
+
+	snprintf(path, sizeof(path), "%s%s", below ? p->root : "",
+		 below && strcmp(point, "/") == 0 ? "" : point);
+	copy = p->n < PLACES_MAX ? strdup(path) : NULL;
 	struct place *at = copy ? vec_add(&p->all, &p->n, sizeof(*at)) : NULL;
 
 	if (at)
@@ -109,16 +122,30 @@ static void namespace_of(const char *pid, char *buf, size_t size)
 	buf[n > 0 ? n : 0] = '\0';
 }
 
-/* Returns the places of the mounts as this process sees them. */
+static void root_of(const char *pid, char *buf, size_t size)
+{
+	char path[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/root", pid);
+	n = readlink(path, buf, size - 1);
+	buf[n > 0 ? n : 0] = '\0';
+}
+
+/* Returns the places of the mounts in the process's mount namespace. A process with another root
+ * directory does not see all mounts of its namespace, so its places are not used for others. */
 static const struct places *places_of(struct mount_search *s, const char *pid)
 {
-	char name[sizeof(s->own.ns)];
+	char name[sizeof(s->own.ns)], root[PATH_MAX];
 
 	namespace_of(pid, name, sizeof(name));
 	if (strcmp(name, s->own.ns) == 0 || !name[0])
 		return &s->own;
-	if (strcmp(name, s->other.ns) != 0) {
+	root_of(pid, root, sizeof(root));
+	if (strcmp(name, s->other.ns) != 0 || !s->other.root || !root[0] ||
+	    (strcmp(s->other.root, "/") != 0 && strcmp(s->other.root, root) != 0)) {
 		places_clear(&s->other);
+		s->other.root = strdup(root);
 		places_read(s, pid, &s->other);
 		memcpy(s->other.ns, name, sizeof(name));
 	}
@@ -134,6 +161,8 @@ struct examined { /* the process that is being examined */
 	struct mount_user *as; /* its entry; NULL: it uses no mount so far */
 	uint32_t n;	       /* its uses of mounts */
 	bool full;	       /* the list has no room for it */
+	bool denied;	       /* the kernel does not let the agent examine it */
+	pid_t thread;	       /* the thread whose open files were examined last; 0: none */
 };
 
 /* Reads the name of a program; other characters than printable ASCII become '?'. */
@@ -222,43 +251,92 @@ static void examine_link(struct examined *x, const char *link)
 		note_file(x->as, target);
 }
 
-static void examine_links(struct examined *x, const char *folder)
+static void note_denied(struct examined *x, int error)
+{
+	struct mount_users *u = x->s->found;
+
+	if (x->denied)
+		return;
+	x->denied = true;
+	if (u->n_denied++ > 0)
+		return;
+	u->denied = (pid_t)atoi(x->pid);
+	u->denied_error = error;
+}
+
+/* Examines the links in a folder. Returns their number, or negative errno. */
+static int examine_links(struct examined *x, const char *folder)
 {
 	char path[300];
 	struct dirent *e;
-	DIR *d;
+	DIR *d = opendir(folder);
+	int n = 0;
 
-	snprintf(path, sizeof(path), "/proc/%.20s/%s", x->pid, folder);
-	d = opendir(path);
-	if (!d && strcmp(folder, "fd") == 0 && (errno == EACCES || errno == EPERM))
-		x->s->found->n_denied++;
-	while (d && (e = readdir(d))) {
-		snprintf(path, sizeof(path), "/proc/%.20s/%s/%.60s", x->pid, folder, e->d_name);
-		if (e->d_name[0] != '.')
-			examine_link(x, path);
+	if (!d)
+		return -errno;
+	while ((e = readdir(d))) {
+		if (e->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "%.200s/%.60s", folder, e->d_name);
+		examine_link(x, path);
+		n++;
 	}
-	if (d)
-		closedir(d);
+	closedir(d);
+	return n;
 }
 
-/* Examines the current and root directories of all threads, which can have their own. */
-static void examine_directories(struct examined *x)
+/* Calls cb for each thread until cb returns false. A thread can have its own directories and open
+ * files, and the other threads of a process continue if its first one has ended. */
+static void each_thread(struct examined *x, bool (*cb)(struct examined *x, const char *tid))
 {
-	static const char *const links[] = {"cwd", "root"};
-	char path[100];
+	char path[64];
 	struct dirent *e;
 	DIR *d;
 
 	snprintf(path, sizeof(path), "/proc/%.20s/task", x->pid);
 	d = opendir(path);
 	while (d && (e = readdir(d)))
-		for (size_t i = 0; e->d_name[0] != '.' && i < ARRAY_SIZE(links); i++) {
-			snprintf(path, sizeof(path), "/proc/%.20s/task/%.20s/%s", x->pid, e->d_name,
-				 links[i]);
-			examine_link(x, path);
-		}
+		if (e->d_name[0] != '.' && !cb(x, e->d_name))
+			break;
 	if (d)
 		closedir(d);
+}
+
+/* Returns whether the thread has the same table of open files as the thread that was examined
+ * before it. Most threads of a process have, and their number can be large. */
+static bool shares_files(const struct examined *x, pid_t tid)
+{
+	return x->thread && syscall(SYS_kcmp, x->thread, tid, KCMP_FILES, 0, 0) == 0;
+}
+
+static bool examine_thread(struct examined *x, const char *tid)
+{
+	static const char *const links[] = {"cwd", "root"};
+	char path[100];
+	int r;
+
+	for (size_t i = 0; i < ARRAY_SIZE(links); i++) {
+		snprintf(path, sizeof(path), "/proc/%.20s/task/%.20s/%s", x->pid, tid, links[i]);
+		examine_link(x, path);
+	}
+	if (shares_files(x, (pid_t)atoi(tid)))
+		return true;
+	snprintf(path, sizeof(path), "/proc/%.20s/task/%.20s/fd", x->pid, tid);
+	r = examine_links(x, path);
+	if (r == -EACCES || r == -EPERM)
+		note_denied(x, -r);
+	x->thread = (pid_t)atoi(tid);
+	return true;
+}
+
+/* Examines the mapped files. All threads of a process have the same memory; one that has ended has
+ * none. */
+static bool examine_memory(struct examined *x, const char *tid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%.20s/map_files", tid);
+	return examine_links(x, path) <= 0;
 }
 
 static struct mount_user *known(const struct mount_search *s, pid_t pid)
@@ -278,8 +356,7 @@ static void examine(struct mount_search *s, const char *pid, bool mapped)
 	if (x.places->n == 0)
 		return;
 	if (!mapped) {
-		examine_directories(&x);
-		examine_links(&x, "fd");
+		each_thread(&x, examine_thread);
 		return;
 	}
 	x.as = known(s, (pid_t)atoi(pid));
@@ -287,7 +364,7 @@ static void examine(struct mount_search *s, const char *pid, bool mapped)
 	 * and names the process. */
 	s->found->busy = (pid_t)atoi(pid);
 	if (!x.as && s->found->n < MOUNT_USERS_MAX)
-		examine_links(&x, "map_files"); /* a mapped file may have no descriptor any more */
+		each_thread(&x, examine_memory); /* a mapped file may have no descriptor */
 	s->found->busy = 0;
 }
 
@@ -471,9 +548,10 @@ static bool rest_line(const struct mount_users *u, uint32_t i, char *buf, size_t
 		snprintf(buf, size, "%u more processes use the mounts", n_more);
 	else if (u->n_denied > 0 && i-- == 0)
 		snprintf(buf, size,
-			 "the agent may not examine %u processes, because it lacks CAP_SYS_PTRACE; "
-			 "they may use the mounts",
-			 u->n_denied);
+			 "the kernel does not let the agent examine %u processes, such as process "
+			 "%d (%s), so they may use the mounts; the agent needs CAP_SYS_PTRACE, and "
+			 "no security module may deny it",
+			 u->n_denied, (int)u->denied, strerror(u->denied_error));
 	else if (u->incomplete && u->busy && i == 0)
 		snprintf(buf, size,
 			 "the memory of process %d cannot be examined, so it may use the mounts",
