@@ -13,6 +13,7 @@
 
 #define BYTES 24U
 #define ROUNDS 200000
+#define BACKLOG 100 /* requests; more than the client reads at once */
 
 /* ---- the ledger ---- */
 
@@ -520,6 +521,54 @@ static void restart_worker(struct rig *g)
 	worker_restarts(g);
 	while (kernel_receive(g, &out, NULL, 0) > 0)
 		;
+	n_calls = 0;
+}
+
+/* The server's host reboots while the client's worker restarts: the kernel's requests that the
+ * dead worker has sent are resent, and are not read yet. */
+static void restart_and_reboot(struct rig *g)
+{
+	restart_worker(g);
+	reboot(g);
+	assert_int_equal(n_calls, 0);
+	assert_false(fuse_client_is_ready(g->f));
+}
+
+/* The server has executed an unlock, and another client has got the lock, but this client's worker
+ * died before it read the answer. */
+static void a_lock_that_a_resent_request_may_have_freed_is_not_reclaimed(void **state)
+{
+	struct rig *g = *state;
+
+	get_lock(g, 50, F_WRLCK, 10, 19, false);
+	kernel_set(g, 52, FUSE_SETLK, F_UNLCK, 15, 19, false);
+	restart_and_reboot(g);
+	kernel_set(g, 52 | FUSE_PROTO_UNIQUE_RESEND, FUSE_SETLK, F_UNLCK, 15, 19, false);
+	fuse_client_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 1);
+	expect_reclaim(0, F_WRLCK, 10, 14);
+	reclaim_answer(g, 0);
+	expect_end(g);
+	assert_int_equal(call_lock(0).lk.type, F_UNLCK); /* it is sent again */
+}
+
+/* Then the client reads no more requests before it has reclaimed the locks. */
+static void more_resent_requests_than_slots_make_all_locks_uncertain(void **state)
+{
+	struct rig *g = *state;
+	const struct fuse_fsync_in in = {.fh = fh};
+
+	get_lock(g, 50, F_WRLCK, 10, 19, false);
+	restart_and_reboot(g);
+	for (int n = BACKLOG; client_has_room(g->f);) {
+		while (n-- > 0) /* the kernel always has one more request */
+			kernel_send_to(g, FUSE_FSYNC, (g->unique += 2) | FUSE_PROTO_UNIQUE_RESEND,
+				       node, &in, sizeof(in));
+		n = fuse_client_pull(g->f, true, g->now_ns);
+		assert_true(n > 0);
+	}
+	fuse_client_tick(g->f, g->now_ns);
+	expect_end(g);
 }
 
 static void locks_from_before_a_restart_of_the_worker_are_reclaimed(void **state)
@@ -528,6 +577,7 @@ static void locks_from_before_a_restart_of_the_worker_are_reclaimed(void **state
 
 	get_lock(g, 50, F_WRLCK, 10, 19, false);
 	restart_worker(g);
+	fuse_client_pull(g->f, true, g->now_ns); /* the kernel has no request to resend */
 	reboot(g);
 	expect_reclaim(0, F_WRLCK, 10, 19);
 	reclaim_answer(g, 0);
@@ -546,6 +596,7 @@ static void locks_without_a_record_fail_the_open_file(void **state)
 	reset_all(g, g->now_ns);
 	assert_int_equal(pwrite(g->cfg->mounts[0].state_fd, "\0\0\0\0\0\0\0", 8, at), 8);
 	restart_worker(g);
+	fuse_client_pull(g->f, true, g->now_ns);
 	reboot(g);
 	expect_end(g);
 	kernel_write(g, node, fh, "x", 1);
@@ -596,6 +647,8 @@ int main(void)
 		TEST(a_freed_lock_is_not_reclaimed),
 		TEST(another_epoch_means_that_all_locks_are_lost),
 		TEST(locks_from_before_a_restart_of_the_worker_are_reclaimed),
+		TEST(a_lock_that_a_resent_request_may_have_freed_is_not_reclaimed),
+		TEST(more_resent_requests_than_slots_make_all_locks_uncertain),
 		TEST(locks_without_a_record_fail_the_open_file),
 		TEST(the_close_of_another_file_leaves_a_lock_certain),
 	};

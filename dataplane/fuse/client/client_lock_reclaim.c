@@ -231,6 +231,12 @@ bool client_locks_reclaim(struct fuse_client *f)
 	struct client_lock *next;
 
 	if (l->reclaim == CLIENT_RECLAIM_DUE) {
+		/* A request of a predecessor that is not read yet may have freed a lock, which
+		 * another client may have got meanwhile. */
+		if (l->unread && client_has_room(f))
+			return false;
+		if (l->unread) /* no request is answered before the reclaim, so none is read */
+			client_locks_doubt_all(f);
 		prepare(f);
 		l->reclaim = CLIENT_RECLAIM_LOCKS;
 	}

@@ -78,6 +78,17 @@ static bool is_made_by_file(struct fuse_client *f, const struct client_lock *loc
 	       file->flags & CLIENT_FILE_LOCKED;
 }
 
+void client_locks_doubt_all(struct fuse_client *f)
+{
+	for (uint32_t i = 0; i < f->state.head->n_files; i++) {
+		const struct client_file *file = client_file_at(&f->files, i);
+
+		if (locked_node(f, file))
+			client_ledger_doubt(&f->locks.ledger, file->nodeid);
+	}
+	f->locks.unread = false;
+}
+
 int client_locks_adopt(struct fuse_client *f)
 {
 	struct client_ledger *l = &f->locks.ledger;
@@ -86,12 +97,9 @@ int client_locks_adopt(struct fuse_client *f)
 
 	if (known < 0)
 		return known;
-	for (uint32_t i = 0; !known && f->adopted && i < f->state.head->n_files; i++) {
-		const struct client_file *file = client_file_at(&f->files, i);
-
-		if (locked_node(f, file))
-			client_ledger_doubt(l, file->nodeid);
-	}
+	f->locks.unread = f->adopted;
+	if (!known && f->adopted)
+		client_locks_doubt_all(f);
 	for (unsigned i = 0, n = l->n; i < n; i++)
 		if (!l->all[i].doubt && !is_made_by_file(f, &l->all[i]))
 			client_ledger_doubt(l, l->all[i].nodeid);

@@ -457,6 +457,15 @@ static void locks_down(struct fuse_client *f, uint64_t now_ns)
 	wait_todo(f);
 }
 
+/* All requests that the kernel has resent are read. */
+static void locks_drained(struct fuse_client *f)
+{
+	if (PLENUM_LIKELY(!f->locks.unread))
+		return;
+	f->locks.unread = false;
+	f->flush_wanted = true;
+}
+
 static void locks_done(struct fuse_client *f)
 {
 	free(ptr_take(f->locks.waits));
@@ -471,6 +480,7 @@ static int locks_init(struct fuse_client *f)
 const struct client_stage client_locks_stage = {
 	.init = locks_init,
 	.done = locks_done,
+	.drained = locks_drained,
 	.begin = client_locks_reclaim,
 	.opcodes = CLIENT_STAGE_OPCODE(FUSE_GETLK) | CLIENT_STAGE_OPCODE(FUSE_SETLK) |
 		   CLIENT_STAGE_OPCODE(FUSE_SETLKW) | CLIENT_STAGE_OPCODE(FUSE_FLUSH),

@@ -41,6 +41,9 @@ enum client_reclaim {
 struct client_locks {
 	struct client_ledger ledger; /* the locks that programs hold */
 	enum client_reclaim reclaim;
+	/* The kernel may still have requests to resend that a predecessor has sent. The server may
+	 * have executed them, so no lock may be reclaimed before they are read. */
+	bool unread;
 	unsigned n_reclaims;		/* count of reclaim requests in flight */
 	struct client_lock_wait *waits; /* NULL: no request has had to wait so far */
 	unsigned n_waits;
@@ -68,6 +71,9 @@ void client_locks_served(struct fuse_client *f, uint64_t epoch, bool reclaims);
 /* Call at the start: adopts the locks that are in a predecessor's record. Without a record the
  * locks are not known, so they cannot be reclaimed. Returns 0 or negative errno. */
 int client_locks_adopt(struct fuse_client *f);
+/* Call if the kernel cannot resend the requests of a predecessor: which locks programs hold is then
+ * uncertain on all nodes with locks. */
+void client_locks_doubt_all(struct fuse_client *f);
 /* Returns whether a request of this opcode must fail, because the file's locks are lost. */
 bool client_locks_lost(const struct client_file *file, uint32_t opcode);
 /* Changes the kernel's RELEASE into a FLUSH that frees the locks that this open file has made.

@@ -94,6 +94,7 @@ static bool client_resend(struct fuse_client *f)
 	if (client_init_resend(f) < 0) {
 		f->bad_requests++;
 		client_dispatch_resend_done(f);
+		client_locks_doubt_all(f);
 	} else {
 		client_forward_take_forgets(f);
 	}
