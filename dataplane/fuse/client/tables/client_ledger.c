@@ -66,9 +66,10 @@ static void change_end(struct client_ledger *l)
 	publish(&r->overflown, l->overflown);
 	if (r->n < l->n)
 		publish(&r->n, l->n);
-	for (unsigned i = 0; i < l->n; i++)
+	for (unsigned i = l->first; i < MIN_OF(l->end, l->n); i++)
 		if (!is_written(&r->all[i], &l->all[i]))
 			place_write(&r->all[i], &l->all[i]);
+	l->first = l->end = 0;
 	for (unsigned i = l->n; i < r->n; i++)
 		publish(&r->all[i].nodeid, 0);
 	publish(&r->n, l->n);
@@ -104,6 +105,13 @@ void client_ledger_clear(struct client_ledger *l)
 	change_end(l);
 }
 
+/* Call when place i has changed. */
+static void touch(struct client_ledger *l, unsigned i)
+{
+	l->first = l->first < l->end ? MIN_OF(l->first, i) : i;
+	l->end = MAX_OF(l->end, i + 1);
+}
+
 static void add(struct client_ledger *l, const struct client_lock *lock)
 {
 	if (l->n == l->room && l->room < CLIENT_LEDGER_MAX) {
@@ -115,14 +123,17 @@ static void add(struct client_ledger *l, const struct client_lock *lock)
 			l->room = room;
 		}
 	}
-	if (l->n == l->room)
+	if (l->n == l->room) {
 		l->overflown = true;
-	else
-		l->all[l->n++] = *lock;
+		return;
+	}
+	touch(l, l->n);
+	l->all[l->n++] = *lock;
 }
 
 static void take(struct client_ledger *l, unsigned i)
 {
+	touch(l, i);
 	l->all[i] = l->all[--l->n];
 }
 
@@ -149,7 +160,10 @@ static void range_free(struct client_ledger *l, const struct client_lock *range)
 
 		if (!same_owner(is, range) || !overlaps(is, range)) {
 			i++;
-		} else if (is->start >= range->start && is->end <= range->end) {
+			continue;
+		}
+		touch(l, i);
+		if (is->start >= range->start && is->end <= range->end) {
 			take(l, i);
 		} else if (is->start < range->start && is->end > range->end) {
 			is->end = range->start - 1;

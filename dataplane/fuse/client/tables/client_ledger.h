@@ -35,8 +35,9 @@ struct client_ledger { /* a struct of zeros is an empty ledger without a record 
 	struct client_ledger_record *record; /* NULL: none */
 	struct client_lock *all;
 	unsigned n, room;
-	bool overflown; /* there were more locks than entries, so all locks are uncertain until
-			   client_ledger_clear() */
+	unsigned first, end; /* the places from `first` to before `end` differ from the record */
+	bool overflown;	     /* there were more locks than entries, so all locks are uncertain until
+				client_ledger_clear() */
 };
 
 /* Maps the record, which begins at offset `at` of fd. Reads a predecessor's record if `adopt` is
