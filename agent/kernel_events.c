@@ -18,7 +18,7 @@ static bool is_leg(const struct agent *a, const char *ifname, uint32_t ifindex)
 		const char *device = a->running.spec->nets[i].device;
 		const struct inv_link *link = inv_link_find(a->running.inv, device);
 
-		if (link ? link->ifindex == ifindex : strcmp(device, ifname) == 0)
+		if (link ? link->ifindex == ifindex : device[0] && strcmp(device, ifname) == 0)
 			return true;
 	}
 	return false;

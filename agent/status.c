@@ -389,7 +389,9 @@ static void add_leg(const struct agent *a, struct status *st, const struct spec_
 	struct status_leg *leg = &st->legs[st->n_legs++];
 
 	snprintf(leg->name, sizeof(leg->name), "%s", n->name);
-	snprintf(leg->device, sizeof(leg->device), "%s", n->device);
+	snprintf(leg->device, sizeof(leg->device), "%s",
+		 info && !n->device[0] ? info->device : n->device);
+	spec_match_format(&n->match, leg->match);
 	snprintf(leg->network, sizeof(leg->network), "%s", n->network);
 	snprintf(leg->file, sizeof(leg->file), "%s", n->pos.file ? n->pos.file : "");
 	if (link) {

@@ -16,6 +16,7 @@
 
 struct status_leg {
 	char name[PLENUM_NAME_MAX], device[PLENUM_NAME_MAX], label[PLENUM_NAME_MAX];
+	char match[SPEC_MATCH_TEXT_MAX]; /* how the device was selected; "": it is named */
 	char network[PLENUM_NAME_MAX], ifname[IFNAMSIZ];
 	const char *state;		      /* static text: plan_leg_state_to_string */
 	char reason[REASON_FORMAT_MAX];	      /* why the leg is not usable; "": it is usable */

@@ -46,11 +46,11 @@ static json_t *leg_to_json(const struct status_leg *leg, bool full)
 	for (size_t i = 0; ips && i < leg->n_ips; i++)
 		json_array_append_new(
 			ips, json_string(ip_prefix_format(&leg->ips[i], text, sizeof(text))));
-	o = json_pack("{s:s, s:s, s:s, s:o, s:s, s:s, s:s, s:b, s:b, s:I, s:o}", "name", leg->name,
-		      "device", leg->device, "ifname", leg->ifname, "label",
-		      text_or_null(leg->label), "network", leg->network, "state", leg->state,
-		      "reason", leg->reason, "carrier", leg->carrier, "up", leg->up, "mtu",
-		      (json_int_t)leg->mtu, "ips", ips);
+	o = json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:s, s:s, s:b, s:b, s:I, s:o}", "name",
+		      leg->name, "device", leg->device, "match", leg->match, "ifname", leg->ifname,
+		      "label", text_or_null(leg->label), "network", leg->network, "state",
+		      leg->state, "reason", leg->reason, "carrier", leg->carrier, "up", leg->up,
+		      "mtu", (json_int_t)leg->mtu, "ips", ips);
 	if (!o)
 		return NULL;
 	json_object_set_new(o, "label_source", json_string(leg->label_source));

@@ -45,8 +45,11 @@ static void add_pending(const struct agent *a, json_t *leg, const struct spec_ne
 /* Makes the JSON of a leg that is staged but not running yet. */
 static json_t *coming_to_json(const struct spec_net *n)
 {
-	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:i, s:[]}", "name",
-			 n->name, "device", n->device, "ifname", "", "label",
+	char match[SPEC_MATCH_TEXT_MAX];
+
+	spec_match_format(&n->match, match);
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:i, s:[]}", "name",
+			 n->name, "device", n->device, "match", match, "ifname", "", "label",
 			 n->label[0] ? n->label : n->name, "network", n->network, "state", "",
 			 "reason", "", "carrier", 0, "up", 0, "mtu", 0, "ips");
 }

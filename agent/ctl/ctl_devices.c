@@ -51,6 +51,21 @@ static struct neighbour neighbour_find(const json_t *legs, const char *ifname)
 	return b;
 }
 
+/* Adds the leg that uses the device and, if it has selected it, by what. */
+static void add_leg(struct ctl_table *t, const json_t *legs, const char *ifname)
+{
+	const json_t *leg, *found = NULL;
+	size_t i;
+
+	json_array_foreach (json_object_get(legs, "net"), i, leg)
+		if (!found && strcmp(ctl_text(leg, "ifname"), ifname) == 0)
+			found = leg;
+	if (found && *ctl_text(found, "match"))
+		ctl_table_add(t, "%s (%s)", ctl_text(found, "name"), ctl_text(found, "match"));
+	else
+		ctl_table_add(t, "%s", found ? ctl_text(found, "name") : "");
+}
+
 static void add_number(struct ctl_table *t, int64_t v, bool known)
 {
 	if (known)
@@ -66,6 +81,7 @@ static void add_device(struct ctl_table *t, const struct inv_link *l, const stru
 	char mac[MAC_ADDR_STR_MAX];
 
 	ctl_table_add(t, "%s", l->name);
+	add_leg(t, legs, l->name);
 	ctl_table_add(t, "%s", inv_link_kind_to_string(l->kind));
 	ctl_table_add(t, "%s", l->driver);
 	ctl_table_add(t, "%s", l->pci);
@@ -93,9 +109,9 @@ int ctl_put_devices(const struct ctl_args *a, const struct inventory *inv, const
 		    const char *title)
 {
 	static const char *const headings[] = {
-		"DEVICE", "KIND",   "DRIVER", "PCI",	     "NUMA",  "MAC",	  "MTU",
-		"SPEED",  "STATE",  "VFS",    "MAX VFS",     "RDMA",  "FIRMWARE", "SHARED IP",
-		"DPDK",	  "QUEUES", "SWITCH", "SWITCH PORT", "REASON"};
+		"DEVICE",    "LEG",   "KIND",	"DRIVER", "PCI",	 "NUMA",  "MAC",
+		"MTU",	     "SPEED", "STATE",	"VFS",	  "MAX VFS",	 "RDMA",  "FIRMWARE",
+		"SHARED IP", "DPDK",  "QUEUES", "SWITCH", "SWITCH PORT", "REASON"};
 	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
 	struct nic_use use;
 
@@ -106,7 +122,7 @@ int ctl_put_devices(const struct ctl_args *a, const struct inventory *inv, const
 		return CTL_OK;
 	if (title)
 		printf("\n%s\n", title);
-	return ctl_view_print(a, &t, "DEVICE,SHARED IP,DPDK,QUEUES,SWITCH,SWITCH PORT,REASON");
+	return ctl_view_print(a, &t, "DEVICE,LEG,SHARED IP,DPDK,QUEUES,SWITCH,SWITCH PORT,REASON");
 }
 
 json_t *ctl_legs_if_any(const struct ctl_args *a)

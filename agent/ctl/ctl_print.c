@@ -148,7 +148,9 @@ bool ctl_put_legs(const json_t *legs)
 	size_t i, n = 0;
 
 	json_array_foreach (legs, i, leg) {
-		const char *device = ctl_text(leg, *ctl_text(leg, "ifname") ? "ifname" : "device");
+		const char *device = ctl_text(leg, *ctl_text(leg, "ifname")   ? "ifname"
+						   : *ctl_text(leg, "device") ? "device"
+									      : "match");
 		const char *state = ctl_text(leg, "state");
 
 		all = all && strcmp(state, "absent") != 0 && strcmp(state, "refused") != 0;

@@ -179,12 +179,23 @@ static void add_switch(struct ctl_table *t, const json_t *leg)
 		      ctl_text(leg, "switch_port"));
 }
 
+/* Adds the device and, if it was selected, by what: "ens1 (driver mlx5_core)". */
+static void add_leg_device(struct ctl_table *t, const json_t *leg)
+{
+	const char *match = ctl_text(leg, "match"), *device = ctl_text(leg, "device");
+
+	if (*match)
+		ctl_table_add(t, "%s%s(%s)", device, *device ? " " : "", match);
+	else
+		ctl_table_add(t, "%s", device);
+}
+
 static void add_leg(struct ctl_table *t, const json_t *leg)
 {
 	json_int_t mtu = ctl_int(leg, "mtu");
 
 	ctl_table_add(t, "%s", ctl_text(leg, "name"));
-	ctl_table_add(t, "%s", ctl_text(leg, "device"));
+	add_leg_device(t, leg);
 	ctl_table_add(t, "%s", ctl_text(leg, "network"));
 	ctl_table_add(t, "%s",
 		      json_is_null(json_object_get(leg, "label")) ? "unknown"

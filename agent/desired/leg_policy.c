@@ -23,8 +23,10 @@ void leg_policy_describe(const struct plan_leg_info *leg, char *buf, size_t size
 	char why[REASON_FORMAT_MAX];
 
 	snprintf(buf, size, "leg %s (%s) is %s%s%s", leg->name,
-		 leg->ifname[0] ? leg->ifname : leg->device, plan_leg_state_to_string(leg->state),
-		 reason_is_set(&leg->reason) ? ": " : "",
+		 leg->ifname[0]	  ? leg->ifname
+		 : leg->device[0] ? leg->device
+				  : leg->match,
+		 plan_leg_state_to_string(leg->state), reason_is_set(&leg->reason) ? ": " : "",
 		 reason_format(&leg->reason, why, sizeof(why)));
 }
 

@@ -6,6 +6,7 @@
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/object/object.h"
 #include "netcfg/plan/plan_guard.h"
+#include "netcfg/plan/plan_match.h"
 #include "netcfg/plan/plan_project.h"
 #include <stdio.h>
 #include <string.h>
@@ -111,6 +112,7 @@ static bool is_refused(struct plan_builder *b, const struct inv_link *l, struct 
 static void member_check(struct plan_builder *b, struct plan_member *m)
 {
 	const struct inv_link *l = inv_link_find(b->inv, m->net->device);
+	const struct plan_pick *pick = plan_match_pick(b, m->net);
 
 	m->state = PLAN_LEG_USABLE;
 	if (!m->net->enabled) {
@@ -119,6 +121,11 @@ static void member_check(struct plan_builder *b, struct plan_member *m)
 			&m->reason, "disabled",
 			"the configuration disables this port; 'plenum net enable %s' enables it",
 			m->net->name);
+		return;
+	}
+	if (pick && !l) {
+		m->state = pick->state;
+		m->reason = pick->why;
 		return;
 	}
 	if (!l) {
@@ -136,6 +143,10 @@ static void member_check(struct plan_builder *b, struct plan_member *m)
 	}
 	m->taken_over = m->state == PLAN_LEG_USABLE && !is_port_of_ours(b, l);
 	m->ifindex = l->ifindex;
+	if (pick && m->state == PLAN_LEG_USABLE) {
+		m->state = pick->state;
+		m->reason = pick->why;
+	}
 }
 
 static bool member_joins(const struct plan_member *m)
@@ -281,6 +292,7 @@ static void spec_derive(struct plan_builder *b)
 	_Static_assert(IFNAMSIZ <= PLENUM_NAME_MAX, "an interface name fits in a leg name");
 	memset(b->bond.net.name, 0, sizeof(b->bond.net.name));
 	memset(b->bond.net.device, 0, sizeof(b->bond.net.device));
+	memset(&b->bond.net.match, 0, sizeof(b->bond.net.match));
 	memcpy(b->bond.net.name, b->bond.name, sizeof(b->bond.name));
 	memcpy(b->bond.net.device, b->bond.name, sizeof(b->bond.name));
 	b->bond.spec = *b->given;
@@ -395,7 +407,7 @@ static void member_show(struct plan_builder *b, const struct plan_member *m)
 	struct plan_leg_info *info = &b->plan->legs[b->plan->n_legs++];
 
 	memcpy(info->name, m->net->name, sizeof(info->name));
-	memcpy(info->device, m->net->device, sizeof(info->device));
+	plan_match_show(m->net, info);
 	memcpy(info->network, m->net->network, sizeof(info->network));
 	memcpy(info->label, m->net->label[0] ? m->net->label : m->net->name, sizeof(info->label));
 	memcpy(info->bond, b->bond.name, sizeof(info->bond));

@@ -4,6 +4,7 @@
 #include "netcfg/object/object.h"
 #include "netcfg/plan/plan_feature.h"
 #include "netcfg/plan/plan_guard.h"
+#include "netcfg/plan/plan_match.h"
 #include "netcfg/plan/plan_owned.h"
 #include "netcfg/plan/plan_pools.h"
 #include "netcfg/plan/plan_project.h"
@@ -219,7 +220,11 @@ int plan_build(const struct spec *spec, const struct inventory *inv, const struc
 	}
 	memcpy(b.plan->host, spec->host[0] ? spec->host : inv->host, sizeof(b.plan->host));
 	if (r == 0)
+		r = plan_match_resolve(&b, &resolved);
+	if (r == 0)
 		r = build(&b);
+	if (resolved.nets != spec->nets)
+		free(resolved.nets);
 	free(resolved.networks);
 	free(b.want.steps);
 	inv_free(b.projected);

@@ -165,6 +165,9 @@ const char *plan_leg_state_to_string(enum plan_leg_state s);
 struct plan_leg_info {
 	char name[PLENUM_NAME_MAX], device[PLENUM_NAME_MAX]; /* name and device, as written in
 								the spec */
+	/* how the device was selected, such as "driver mlx5_core"; "": the spec names it. Then
+	 * `device` is the name of the selected interface, or "". */
+	char match[SPEC_MATCH_TEXT_MAX];
 	char network[PLENUM_NAME_MAX], label[PLENUM_NAME_MAX];
 	/* the bond whose port this device is; such a leg has no addresses. "": the device is not a
 	 * port of a bond */

@@ -10,6 +10,7 @@
 #include "netcfg/host/link_setting.h"
 #include "netcfg/plan/plan_feature.h"
 #include "netcfg/plan/plan_guard.h"
+#include "netcfg/plan/plan_match.h"
 #include "netcfg/plan/plan_pools.h"
 #include "netcfg/plan/plan_shared.h"
 #include "netcfg/plan/planner.h"
@@ -31,14 +32,6 @@ static struct net_path net_path(const struct spec_net *net, const char *key)
 
 	snprintf(p.text, sizeof(p.text), "net[%s].%s", net->name, key);
 	return p;
-}
-
-const struct spec_network *planner_network_find(const struct spec *spec, const char *name)
-{
-	for (size_t i = 0; i < spec->n_networks; i++)
-		if (strcmp(spec->networks[i].name, name) == 0)
-			return &spec->networks[i];
-	return NULL;
 }
 
 void planner_leg_set_state(struct plan_builder *b, size_t i, enum plan_leg_state state,
@@ -134,14 +127,19 @@ static const struct inv_link *link_renamed(const struct plan_builder *b, const s
 	return NULL;
 }
 
-/* Returns the link that the spec names or, if the link of a leg in service was renamed, the renamed
- * link. Otherwise returns NULL. */
+/* Returns the link that the spec names or selects or, if the link of a leg in service was renamed,
+ * the renamed link. Otherwise sets the leg's state and returns NULL. */
 static const struct inv_link *link_find(struct plan_builder *b, size_t i)
 {
 	const struct spec_net *net = &b->spec->nets[i];
+	const struct plan_pick *pick = plan_match_pick(b, net);
 	const struct inv_link *link = inv_link_find(b->inv, net->device);
 	struct reason why;
 
+	if (pick && pick->state != PLAN_LEG_USABLE)
+		planner_leg_set_state(b, i, pick->state, &pick->why);
+	if (pick)
+		return inv_link_by_index(b->inv, pick->ifindex);
 	if (link)
 		return link;
 	link = link_renamed(b, net);
@@ -590,7 +588,7 @@ void planner_leg_show(struct plan_builder *b, size_t i)
 
 	b->plan->n_legs = i + 1;
 	memcpy(info->name, net->name, sizeof(info->name));
-	memcpy(info->device, net->device, sizeof(info->device));
+	plan_match_show(net, info);
 	memcpy(info->network, net->network, sizeof(info->network));
 	memcpy(info->label, net->label[0] ? net->label : net->name, sizeof(info->label));
 }
@@ -669,25 +667,19 @@ static bool pool_clashes(const struct plan_builder *b, const struct spec_network
 	return false;
 }
 
-/* Sets the state of a leg whose network takes its addresses from a pool, while this host owns none
- * of them. With policy.on-fallback: refuse, this is not an error either, because the agent takes
- * the addresses of a configuration only once it is in force. */
-static void leg_wait_for_pool(struct plan_builder *b, size_t i, const struct spec_network *network)
-{
-	b->plan->legs[i].state = PLAN_LEG_ABSENT;
-	plan_pool_reason(b, network, &b->plan->legs[i].reason);
-}
-
-/* Returns whether the leg can use the addresses of its network's pool. If it cannot, sets the leg's
- * state or refuses the configuration. */
+/* Returns whether the leg can use the addresses of its network, if that has a pool. If it cannot,
+ * sets the leg's state. */
 static bool pool_is_ready(struct plan_builder *b, size_t i, const struct spec_network *network)
 {
 	struct reason why;
 
-	if (pool_takes_away(b, i, network))
-		return false;
+	if (!network->pool[0])
+		return true;
 	if (!network->n_taken) {
-		leg_wait_for_pool(b, i, network);
+		/* No error with policy.on-fallback: refuse either, because the agent takes the
+		 * addresses of a configuration only when it is in force. */
+		b->plan->legs[i].state = PLAN_LEG_ABSENT;
+		plan_pool_reason(b, network, &b->plan->legs[i].reason);
 		return false;
 	}
 	if (!pool_clashes(b, network, &why))
@@ -765,9 +757,12 @@ int planner_leg_add(struct plan_builder *b, size_t i)
 		shared_leg_add(b, i);
 		return 0;
 	}
-	if (network->pool[0] && !pool_is_ready(b, i, network))
+	if (network->pool[0] && pool_takes_away(b, i, network))
 		return 0;
+	/* The device comes first: without it, addresses of a pool would be of no use. */
 	device = device_choose(b, i, network);
+	if (device && !pool_is_ready(b, i, network))
+		return 0;
 	link = device ? link_choose(b, i, network, device) : NULL;
 	if (!link)
 		return 0;

@@ -166,6 +166,14 @@ int plan_pools_save(const struct plan_pools *p, const char *path)
 
 /* ---- networks of a plan ---- */
 
+const struct spec_network *planner_network_find(const struct spec *spec, const char *name)
+{
+	for (size_t i = 0; i < spec->n_networks; i++)
+		if (strcmp(spec->networks[i].name, name) == 0)
+			return &spec->networks[i];
+	return NULL;
+}
+
 size_t plan_pool_need(const struct spec *spec, const struct spec_network *network)
 {
 	bool used = false;

@@ -63,6 +63,15 @@ struct plan_bond {
 	struct spec_net net;
 };
 
+/* The device that `match` selected for a leg (plan_match.h). */
+struct plan_pick {
+	uint32_t ifindex; /* 0: none */
+	bool in_service;  /* the leg is in service on the device */
+	/* The worst state that the leg can have, if not PLAN_LEG_USABLE, and the reason. */
+	enum plan_leg_state state;
+	struct reason why;
+};
+
 struct plan_builder {
 	/* the spec to plan: bond.spec if there is a bond, otherwise `given` */
 	const struct spec *spec;
@@ -77,6 +86,7 @@ struct plan_builder {
 	struct plan *plan; /* the plan; its workers are complete before `want` is called */
 	struct plan_leg legs[PLAN_PORTS_MAX];
 	size_t n_legs;
+	struct plan_pick picks[PLAN_PORTS_MAX]; /* in the order of given->nets */
 	struct plan_bond bond;
 	/* networks of the host's own addresses, for the legs that share these addresses */
 	struct spec_network shared[PLAN_PORTS_MAX];

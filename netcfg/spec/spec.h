@@ -184,9 +184,25 @@ struct spec_dcb { /* keys that are omitted do not change the device */
 #define SPEC_VFS_AUTO (-1)
 #define SPEC_LABEL_AUTO "auto" /* the leg's label is the switch's name, from LLDP */
 
+/* Selects the device of a leg by its properties: a device matches if it has all that are set. */
+#define SPEC_MATCH_TEXT_MAX 320
+struct spec_match {
+	/* patterns of fnmatch(3); "": not set */
+	char driver[PLENUM_NAME_MAX], name[PLENUM_NAME_MAX];
+	char mac[PLENUM_NAME_MAX], pci[PLENUM_NAME_MAX]; /* upper and lower case are equal */
+	struct ip_prefix *subnets; /* the device has an address in one of them */
+	size_t n_subnets;
+	uint32_t min_speed_mbps; /* 0: not set */
+	uint32_t numa;		 /* the number of the NUMA node plus one; 0: not set */
+	struct diag_pos pos;
+};
+
 struct spec_net { /* a data device, which becomes a leg or a port of a bond */
 	char name[PLENUM_NAME_MAX];
-	char device[PLENUM_NAME_MAX];  /* a PCI address, MAC or interface name, as in the file */
+	/* A PCI address, MAC or interface name, as in the file. "": `match` selects the device;
+	 * then plan_build() sets the name of the selected interface in its copy. */
+	char device[PLENUM_NAME_MAX];
+	struct spec_match match;
 	char network[PLENUM_NAME_MAX]; /* name of a spec_network; "" with shared_ip */
 	/* name of the switch; "": the leg's own name is the label; SPEC_LABEL_AUTO: the name comes
 	 * from LLDP */
@@ -406,6 +422,14 @@ bool spec_has_key(const struct spec *s);
 /* Finds the IPs of all peers whose names match this host name. Returns the number of IPs, and
  * stores the first `max` of them in ret. */
 size_t spec_host_ips(const struct spec *s, const char *host, struct ip_addr *ret, size_t max);
+/* Returns whether `match` has a key, so that it selects the device. */
+bool spec_match_is_set(const struct spec_match *m);
+/* Writes the keys of a match as in the file, such as "driver mlx5_core, numa 0", into buf; "" if it
+ * has none. Returns buf. */
+const char *spec_match_format(const struct spec_match *m, char buf[static SPEC_MATCH_TEXT_MAX]);
+/* Returns the text by which a message names a leg's device: the device, or the name of the leg if
+ * `match` selects the device. */
+const char *spec_net_device(const struct spec_net *net);
 /* Returns whether the text is a valid name. */
 bool spec_name_is_valid(const char *text);
 /* Returns the normal form of the spec as YAML: it has every key, with defaults filled in, and

@@ -86,6 +86,7 @@ static void check_net_names(struct spec_reader *r)
 {
 	const struct spec *s = r->spec;
 	autofree struct check_name *names = check_names_new(r, s->n_nets);
+	size_t n = 0;
 
 	if (!names)
 		return;
@@ -93,8 +94,9 @@ static void check_net_names(struct spec_reader *r)
 		names[i] = (struct check_name){s->nets[i].name, &s->nets[i].pos, i};
 	check_unique(r, names, s->n_nets, "name", "name");
 	for (size_t i = 0; i < s->n_nets; i++)
-		names[i] = (struct check_name){s->nets[i].device, &s->nets[i].pos, i};
-	check_unique(r, names, s->n_nets, "device", "device");
+		if (s->nets[i].device[0])
+			names[n++] = (struct check_name){s->nets[i].device, &s->nets[i].pos, i};
+	check_unique(r, names, n, "device", "device");
 }
 
 static void check_peer_names(struct spec_reader *r)
@@ -290,16 +292,16 @@ static void check_net_shared(struct spec_reader *r, const struct spec_net *net)
 		check_error(r, &net->pos, "network",
 			    "with shared-ip the address is the one that the host has on '%s'; "
 			    "leave 'network' out",
-			    net->device);
+			    spec_net_device(net));
 	if (net->vfs > 0)
 		check_error(r, &net->pos, "vfs",
 			    "with shared-ip nothing is changed on '%s'; leave 'vfs' out",
-			    net->device);
+			    spec_net_device(net));
 	if (net->n_ips > 1 || (net->n_ips == 1 && ip_range_count(&net->ips[0]) != 1))
 		check_error(r, &net->pos, "ips",
 			    "with shared-ip all workers use one address; write an address of '%s', "
 			    "or leave 'ips' out",
-			    net->device);
+			    spec_net_device(net));
 }
 
 /* Rejects VF settings of a device that has no VFs. */
@@ -312,7 +314,7 @@ static void check_net_vfs(struct spec_reader *r, const struct spec_net *net)
 
 	if (key && (net->vfs == 0 || net->shared_ip))
 		check_error(r, &net->pos, key, "with %s '%s' has no VFs; remove %s or %s",
-			    net->vfs == 0 ? "vfs: 0" : "shared-ip", net->device, key,
+			    net->vfs == 0 ? "vfs: 0" : "shared-ip", spec_net_device(net), key,
 			    net->vfs == 0 ? "vfs: 0" : "shared-ip");
 }
 
@@ -329,11 +331,11 @@ static void check_net_rdma(struct spec_reader *r, const struct spec_net *net)
 	if (net->ipoib_mode != SPEC_IPOIB_AS_FOUND && net->shared_ip)
 		check_error(r, &net->pos, "ipoib-mode",
 			    "with shared-ip the mode of '%s' stays as it is; leave ipoib-mode out",
-			    net->device);
+			    spec_net_device(net));
 	if ((net->roce_mode != SPEC_ROCE_AS_FOUND || net->roce_tos) && net->rdma == SPEC_RDMA_OFF)
 		check_error(r, &net->pos, net->roce_tos ? "roce-tos" : "roce-mode",
 			    "'%s' has rdma: off, so %s would have no effect; remove one of the two",
-			    net->device, net->roce_tos ? "roce-tos" : "roce-mode");
+			    spec_net_device(net), net->roce_tos ? "roce-tos" : "roce-mode");
 	if (waits_for_rdma(r->spec, net) && r->spec->cluster.security == SPEC_SECURITY_ENCRYPT)
 		check_error(r, &net->pos, "rdma",
 			    "RDMA is not used with cluster.security: encrypt, so bulk data of "
@@ -344,7 +346,7 @@ static void check_net_rdma(struct spec_reader *r, const struct spec_net *net)
 		check_error(r, &net->pos, "soft-roce",
 			    "'%s' has rdma: off, so soft-roce would have no effect; remove one of "
 			    "the two",
-			    net->device);
+			    spec_net_device(net));
 }
 
 static void check_net_kernel_port(struct spec_reader *r, const struct spec_net *net)
@@ -354,7 +356,7 @@ static void check_net_kernel_port(struct spec_reader *r, const struct spec_net *
 			r, &net->pos, "kernel-port",
 			"kernel-port has no effect with shared-ip on '%s'; remove kernel-port or "
 			"shared-ip",
-			net->device);
+			spec_net_device(net));
 }
 
 /* Checks one entry of ips against its network, and sets the prefix length of the entry. */
@@ -532,6 +534,7 @@ static void check_nets(struct spec_reader *r)
 		const struct spec_net *net = &s->nets[i];
 		const struct spec_network *w = network_of(s, net);
 
+		spec_check_match(r, net);
 		check_net_network(r, net);
 		check_net_shared(r, net);
 		check_net_vfs(r, net);
@@ -546,7 +549,7 @@ static void check_nets(struct spec_reader *r)
 				    "'%s' is the management interface, which is never "
 				    "reconfigured; name another device, give its network a 'vlan', "
 				    "or write shared-ip: true",
-				    net->device);
+				    spec_net_device(net));
 	}
 }
 

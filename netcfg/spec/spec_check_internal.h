@@ -50,4 +50,7 @@ void spec_check_api(struct spec_reader *r);
 void spec_check_cluster(struct spec_reader *r);
 void spec_check_pools(struct spec_reader *r);
 
+/* Checks that the device of a leg is either named or selected. In spec_check_match.c. */
+void spec_check_match(struct spec_reader *r, const struct spec_net *net);
+
 #endif

@@ -88,6 +88,7 @@ static json_t *schema_of_value(const struct spec_key *k)
 		return json_pack("{s:s}", "type", "boolean");
 	case SPEC_TYPE_U16:
 	case SPEC_TYPE_U32:
+	case SPEC_TYPE_INDEX:
 		return schema_of_number(k);
 	case SPEC_TYPE_VFS:
 		if (!spec_key_is_built(k, "1"))

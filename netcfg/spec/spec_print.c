@@ -191,3 +191,63 @@ char *spec_to_json(const struct spec *s)
 	return file_text_end(out, &text,
 			     print_json_table(&spec_schema, (const char *)s, false, out));
 }
+
+/* ---- the match of a leg, as a text ---- */
+
+static bool match_has(const struct spec_key *k, const struct spec_match *m)
+{
+	const char *base = (const char *)m;
+
+	if (spec_type_is_list(k->type))
+		return *(const size_t *)(base + k->n_offset) > 0;
+	return !spec_types[k->type].is_unset(k, base + k->offset);
+}
+
+bool spec_match_is_set(const struct spec_match *m)
+{
+	for (size_t i = 0; i < spec_match_table.n_keys; i++)
+		if (match_has(&spec_match_table.keys[i], m))
+			return true;
+	return false;
+}
+
+const char *spec_net_device(const struct spec_net *net)
+{
+	return net->device[0] ? net->device : net->name;
+}
+
+static void put_key(const struct spec_key *k, const struct spec_match *m, FILE *f)
+{
+	const char *field = (const char *)m + k->offset;
+	size_t n = 1;
+
+	if (spec_type_is_list(k->type)) {
+		field = *(const char *const *)field;
+		n = *(const size_t *)((const char *)m + k->n_offset);
+	}
+	fputs(k->name, f);
+	for (size_t i = 0; i < n; i++) {
+		fputs(i ? " or " : " ", f);
+		spec_types[k->type].print(k, field + i * k->size, f);
+	}
+}
+
+const char *spec_match_format(const struct spec_match *m, char buf[static SPEC_MATCH_TEXT_MAX])
+{
+	FILE *f = fmemopen(buf, SPEC_MATCH_TEXT_MAX, "w");
+	const char *before = "";
+
+	buf[0] = '\0';
+	if (!f)
+		return buf;
+	for (size_t i = 0; i < spec_match_table.n_keys; i++) {
+		if (!match_has(&spec_match_table.keys[i], m))
+			continue;
+		fputs(before, f);
+		before = ", ";
+		put_key(&spec_match_table.keys[i], m, f);
+	}
+	fclose(f); /* a longer text is truncated */
+	buf[SPEC_MATCH_TEXT_MAX - 1] = '\0';
+	return buf;
+}

@@ -91,7 +91,8 @@ static bool read_quotes_fit(struct spec_reader *r, const struct spec_key *k,
 	}
 	if (n->plain && ((number && !ops->is_number) || (truth && !ops->is_bool)) &&
 	    (k->type == SPEC_TYPE_NAME || k->type == SPEC_TYPE_INTERFACE ||
-	     k->type == SPEC_TYPE_DEVICE || k->type == SPEC_TYPE_NAMES)) {
+	     k->type == SPEC_TYPE_DEVICE || k->type == SPEC_TYPE_NAMES ||
+	     k->type == SPEC_TYPE_PATTERN)) {
 		spec_read_error(r, n,
 				"expected text, found the %s %.20s; write \"%.20s\" in quotes",
 				number ? "number" : "boolean", n->text, n->text);

@@ -4,6 +4,7 @@
  * spec_value.c has the functions for the types.
  */
 #include "netcfg/spec/spec_schema.h"
+#include "netcfg/spec/spec_table.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -166,13 +167,6 @@ static bool role_is_built(const char *text)
 
 #define TEXT_OF_(x) #x
 #define TEXT_OF(x) TEXT_OF_(x)
-#define FIELD(s, m) .offset = offsetof(struct s, m), .size = sizeof(((struct s *)0)->m)
-#define LIST(s, m, n)                                                         \
-	.offset = offsetof(struct s, m), .size = sizeof(*((struct s *)0)->m), \
-	.n_offset = offsetof(struct s, n)
-#define NAMES(array) .names = array, .n_names = ARRAY_SIZE(array)
-#define TABLE(array) .keys = array, .n_keys = ARRAY_SIZE(array)
-#define PLACE(s) .has_pos = true, .pos_offset = offsetof(struct s, pos)
 
 /* clang-format off */
 static const struct spec_key management_keys[] = {
@@ -269,10 +263,17 @@ static const struct spec_key net_keys[] = {
 	{"name", SPEC_TYPE_NAME, .required = true, FIELD(spec_net, name),
 	 .help = "The name of the leg; unique.",
 	 .example = "leg-a"},
-	{"device", SPEC_TYPE_DEVICE, .required = true, FIELD(spec_net, device),
+	{"device", SPEC_TYPE_DEVICE, FIELD(spec_net, device), .fallback_doc = "selected by 'match'",
 	 .help = "The device: a PCI address, a MAC address (both in quotes) or an interface name, also an alternative name.\n"
 		 "A missing device is configured when it appears. A PCI address of several interfaces identifies no device.",
 	 .example = "\"0000:3b:00.0\""},
+	{"match", SPEC_TYPE_MAP, .table = &spec_match_table, FIELD(spec_net, match),
+	 .help = "Selects the device by its properties, in place of 'device', so that many hosts can have the same file. Exactly"
+		 " one device of the host has all of them. Patterns have '*', '?' and [...] as in a shell.\n"
+		 "Only NICs are selected (with VFs and virtual interfaces: none but veth), never the management interface, a"
+		 " device with a default route, a port of a bridge or of another bond, or a device that another leg names.\n"
+		 "If no device matches, the leg waits. If several match, the leg is refused; a leg in service keeps its device.",
+	 .example = "{driver: mlx5_core, numa: 0}"},
 	{"network", SPEC_TYPE_NAME, FIELD(spec_net, network),
 	 .fallback_doc = "none; required without shared-ip",
 	 .help = "The network that the device is connected to: the name of an entry of 'networks'.",

@@ -22,6 +22,7 @@
 #define SPEC_ADMINS_MAX 64
 #define SPEC_ALLOW_MAX 8
 #define SPEC_CLIENTS_MAX 64 /* maximum number of client entries of an export */
+#define SPEC_SUBNETS_MAX 16 /* maximum number of subnets of a match */
 #define SPEC_WHO_MAX 64	    /* maximum number of hosts, or of networks, of a client entry */
 #define SPEC_IDS_MAX 32	    /* maximum number of id ranges of a map */
 /* Maximum number of hosts and networks of all exports of a worker, see launch.h. */
@@ -36,10 +37,12 @@ enum spec_type {
 	SPEC_TYPE_NAME,	     /* char[] */
 	SPEC_TYPE_DEVICE,    /* char[] */
 	SPEC_TYPE_INTERFACE, /* char[] */
+	SPEC_TYPE_PATTERN,   /* char[], for fnmatch(3) */
 	SPEC_TYPE_PATH,	     /* char * */
 	SPEC_TYPE_BOOL,	     /* bool */
 	SPEC_TYPE_U16,	     /* uint16_t */
 	SPEC_TYPE_U32,	     /* uint32_t */
+	SPEC_TYPE_INDEX,     /* uint32_t: the number plus one; 0: none */
 	SPEC_TYPE_VFS,	     /* int: SPEC_VFS_AUTO or a number */
 	SPEC_TYPE_ENUM,	     /* an enum */
 	SPEC_TYPE_SECONDS,   /* uint32_t */
@@ -101,6 +104,8 @@ struct spec_table {
 };
 
 extern const struct spec_table spec_schema;
+/* The keys of net[].match, in spec_match.c. */
+extern const struct spec_table spec_match_table;
 
 /* Returns whether this version implements the value or, if text is NULL, any value. */
 bool spec_key_is_built(const struct spec_key *k, const char *text);

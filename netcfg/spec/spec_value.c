@@ -192,6 +192,37 @@ static int device_parse(const char *text, const struct spec_key *k, void *field)
 	return 0;
 }
 
+static void pattern_describe(const struct spec_key *k, char *buf, size_t size)
+{
+	snprintf(buf, size,
+		 "a pattern of letters, digits, '.', '_', '-' and ':' with '*', '?' or [...]");
+}
+
+/* A pattern is for fnmatch(3), so each '[' has its ']' with characters between them. */
+static int pattern_parse(const char *text, const struct spec_key *k, void *field)
+{
+	const size_t len = strlen(text);
+	bool in_set = false;
+
+	if (len == 0 || len >= PLENUM_NAME_MAX)
+		return -EINVAL;
+	for (size_t i = 0; i < len; i++) {
+		if (!isalnum((unsigned char)text[i]) && !strchr("._-:*?[]!", text[i]))
+			return -EINVAL;
+		if ((text[i] == '!' && (!in_set || text[i - 1] != '[')) ||
+		    (text[i] == '[' && (in_set || strspn(text + i + 1, "!") > 1 ||
+					text[i + 1 + strspn(text + i + 1, "!")] == ']')) ||
+		    (text[i] == ']' && !in_set))
+			return -EINVAL;
+		if (text[i] == '[' || text[i] == ']')
+			in_set = text[i] == '[';
+	}
+	if (in_set)
+		return -EINVAL;
+	memcpy(field, text, len + 1);
+	return 0;
+}
+
 static void from_describe(const struct spec_key *k, char *buf, size_t size)
 {
 	snprintf(buf, size, "HOST/EXPORT");
@@ -347,6 +378,26 @@ static int u16_parse(const char *text, const struct spec_key *k, void *field)
 static int u32_parse(const char *text, const struct spec_key *k, void *field)
 {
 	return number_parse(text, k->min, k->max, field);
+}
+
+static int index_parse(const char *text, const struct spec_key *k, void *field)
+{
+	uint32_t v;
+	int r = number_parse(text, k->min, k->max, &v);
+
+	if (r == 0)
+		*(uint32_t *)field = v + 1;
+	return r;
+}
+
+static void index_print(const struct spec_key *k, const void *field, FILE *out)
+{
+	fprintf(out, "%" PRIu32, *(const uint32_t *)field - 1);
+}
+
+static bool index_is_unset(const struct spec_key *k, const void *field)
+{
+	return *(const uint32_t *)field == 0;
 }
 
 static void u16_print(const struct spec_key *k, const void *field, FILE *out)
@@ -644,6 +695,10 @@ const struct spec_type_ops spec_types[SPEC_TYPE_MAX] = {
 				 .print = text_print,
 				 .is_unset = text_is_unset,
 				 .pattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,14}$"},
+	[SPEC_TYPE_PATTERN] = {.describe = pattern_describe,
+			       .parse = pattern_parse,
+			       .print = text_print,
+			       .is_unset = text_is_unset},
 	[SPEC_TYPE_PATH] = {.describe = path_describe,
 			    .parse = path_parse,
 			    .print = heap_text_print,
@@ -663,6 +718,11 @@ const struct spec_type_ops spec_types[SPEC_TYPE_MAX] = {
 			   .print = u32_print,
 			   .is_unset = u32_is_unset,
 			   .is_number = true},
+	[SPEC_TYPE_INDEX] = {.describe = number_describe,
+			     .parse = index_parse,
+			     .print = index_print,
+			     .is_unset = index_is_unset,
+			     .is_number = true},
 	[SPEC_TYPE_VFS] = {.describe = vfs_describe,
 			   .parse = vfs_parse,
 			   .print = vfs_print,

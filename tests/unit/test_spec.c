@@ -404,7 +404,8 @@ static void test_a_net_is_printed_as_json(void **state)
 
 	assert_string_equal(
 		text,
-		"{\"name\": \"a\", \"device\": \"00:11:22:33:44:55\", \"network\": "
+		"{\"name\": \"a\", \"device\": \"00:11:22:33:44:55\", \"match\": null, "
+		"\"network\": "
 		"\"net1\", \"label\": null, \"vfs\": \"auto\", "
 		"\"vf-spoof-check\": null, \"vf-trust\": null, "
 		"\"vf-rate\": null, \"kernel-port\": \"auto\", \"rdma\": \"auto\", "

@@ -20,6 +20,7 @@
 struct maker {
 	uint64_t state;
 	FILE *out;
+	bool selects;	 /* the device of the leg is selected */
 	unsigned core;	 /* the next free core */
 	unsigned number; /* for all kinds of unique values */
 	unsigned index;	 /* of the current list entry */
@@ -118,6 +119,9 @@ static void make_scalar(struct maker *m, const struct spec_table *t, const struc
 		break;
 	case SPEC_TYPE_INTERFACE:
 		fputs("mgmt0", m->out);
+		break;
+	case SPEC_TYPE_PATTERN:
+		fprintf(m->out, any(m, 2) ? "\"p%u[!a]*\"" : "p%u", m->number++);
 		break;
 	case SPEC_TYPE_PATH:
 		fprintf(m->out, "/p%u", m->number++);
@@ -239,12 +243,17 @@ static void make_value(struct maker *m, const struct spec_table *t, const struct
 		make_scalar(m, t, k);
 }
 
-/* A role serves mounts or exports. Networks have a range here, because a pool needs cluster.etcd.
+/* A leg has a device or a match. A role serves mounts or exports. Networks have a range here,
+ * because a pool needs cluster.etcd.
  */
-static bool fits(const struct maker *m, const struct spec_key *k)
+static bool fits(struct maker *m, const struct spec_key *k)
 {
 	if (strcmp(k->name, "pool") == 0)
 		return false;
+	if (strcmp(k->name, "device") == 0)
+		m->selects = any(m, 4) == 0;
+	if (strcmp(k->name, "device") == 0 || strcmp(k->name, "match") == 0)
+		return m->selects == (k->name[0] == 'm');
 	if (strcmp(k->name, "mounts") == 0)
 		return m->role == SPEC_ROLE_FRONTEND;
 	if (strcmp(k->name, "exports") == 0)
@@ -256,7 +265,8 @@ static bool fits(const struct maker *m, const struct spec_key *k)
 static bool is_needed(struct maker *m, const struct spec_key *k)
 {
 	return (strcmp(k->name, "network") == 0 || strcmp(k->name, "range") == 0 ||
-		strcmp(k->name, "secret-file") == 0) &&
+		strcmp(k->name, "device") == 0 || strcmp(k->name, "match") == 0 ||
+		strcmp(k->name, "driver") == 0 || strcmp(k->name, "secret-file") == 0) &&
 	       any(m, 50) > 0;
 }
 

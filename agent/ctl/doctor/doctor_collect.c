@@ -156,6 +156,7 @@ static struct plan *running_legs(const struct doctor_host *p)
 		info = &running->legs[running->n_legs++];
 		snprintf(info->name, sizeof(info->name), "%s", ctl_text(leg, "name"));
 		snprintf(info->device, sizeof(info->device), "%s", ctl_text(leg, "device"));
+		snprintf(info->match, sizeof(info->match), "%s", ctl_text(leg, "match"));
 		info->ifindex = l->ifindex;
 		info->state = PLAN_LEG_USABLE;
 	}

@@ -30,10 +30,12 @@ static void run_present(const struct doctor_host *p, const struct doctor_check *
 		}
 		if (leg->state != PLAN_LEG_ABSENT && leg->state != PLAN_LEG_REFUSED)
 			continue;
-		doctor_report(r, DOCTOR_FAIL, "leg %s (%s) is %s: %s", leg->name, leg->device,
+		doctor_report(r, DOCTOR_FAIL, "leg %s (%s) is %s: %s", leg->name,
+			      leg->device[0] ? leg->device : leg->match,
 			      plan_leg_state_to_string(leg->state),
 			      reason_format(&leg->reason, why, sizeof(why)));
-		doctor_advise(r, "set net[].device to a device that 'plenum inventory' shows");
+		doctor_advise(r, "set net[].device or net[].match to a device that 'plenum "
+				 "inventory' shows");
 	}
 	doctor_report(r, DOCTOR_PASS, "all %zu legs have their devices", p->plan->n_legs);
 }

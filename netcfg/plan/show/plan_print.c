@@ -87,6 +87,7 @@ static json_t *leg_to_json(const struct plan_leg_info *leg)
 
 	r |= set(o, "name", json_string(leg->name));
 	r |= set(o, "device", json_string(leg->device));
+	r |= set(o, "match", json_string(leg->match));
 	r |= set(o, "ifname", json_string(leg->ifname));
 	r |= set(o, "network", json_string(leg->network));
 	r |= set(o, "label", json_string(leg->label));

@@ -118,21 +118,37 @@ static void put_steps(struct render *r, const json_t *o)
 
 /* ---- legs and workers ---- */
 
-/* Lists only legs that are not usable. The usable legs are in the table of workers. */
+/* Returns the sentence about a leg on the heap, or NULL if memory is short. */
+static char *leg_text(const json_t *leg)
+{
+	const char *device = text_of(leg, *text_of(leg, "ifname") ? "ifname" : "device");
+	const char *match = text_of(leg, "match");
+	char *text = NULL;
+
+	if (member_is(leg, "state", "usable"))
+		return asprintf(&text, "%s selects %s by '%s'", text_of(leg, "name"), device,
+				match) < 0
+			       ? NULL
+			       : text;
+	return asprintf(&text, "%s (%s) is %s: %s", text_of(leg, "name"), *device ? device : match,
+			text_of(leg, "state"), text_of(leg, "reason")) < 0
+		       ? NULL
+		       : text;
+}
+
+/* Lists legs that are not usable, and those whose device was selected. The other legs are in the
+ * table of workers. */
 static void put_legs(struct render *r, const json_t *legs)
 {
 	const json_t *leg;
 	size_t i, n = 0;
 
 	json_array_foreach (legs, i, leg) {
-		const char *device = text_of(leg, *text_of(leg, "ifname") ? "ifname" : "device");
 		autofree char *text = NULL;
 
-		if (member_is(leg, "state", "usable"))
+		if (member_is(leg, "state", "usable") && !*text_of(leg, "match"))
 			continue;
-		if (asprintf(&text, "%s (%s) is %s: %s", text_of(leg, "name"), device,
-			     text_of(leg, "state"), text_of(leg, "reason")) < 0)
-			text = NULL;
+		text = leg_text(leg);
 		fprintf(r->f, "%s  ", n++ ? "" : "\n");
 		put_text(r, text ? text : "?", 4);
 	}
