@@ -22,7 +22,7 @@ CLIENT_LIBS = $(top_builddir)/dataplane/libfuseclient.a $(HELLO_LIBS) $(RDMA_LIB
 SERVER_LIBS = $(top_builddir)/dataplane/libfuseserver.a $(HELLO_LIBS) $(HELPER_LIBS) $(RDMA_LIBS) $(URING_LIBS)
 DATAPLANE_LIBS = $(top_builddir)/dataplane/libworker.a $(CLIENT_LIBS) $(SERVER_LIBS) $(PORT_LIBS) $(RUDP_LIBS)
 AGENT_LIBS = $(top_builddir)/agent/libagent.a $(SYSTEMD_LIBS) $(MHD_LIBS) $(SSL_LIBS) $(CURL_LIBS) $(JANSSON_LIBS)
-CTL_LIBS = $(top_builddir)/agent/libctl.a $(CRYPTO_LIBS) $(CURL_LIBS) $(NCURSES_LIBS) $(JANSSON_LIBS)
+CTL_LIBS = $(top_builddir)/agent/libctl.a $(SYSTEMD_LIBS) $(CRYPTO_LIBS) $(CURL_LIBS) $(NCURSES_LIBS) $(JANSSON_LIBS)
 # Fixtures of tests: each stands before the libraries that it uses.
 AGENTRIG_LIBS = $(top_builddir)/tests/lib/libagentrig.a
 CLIENTRIG_LIBS = $(top_builddir)/tests/lib/libclientrig.a

@@ -22,7 +22,7 @@ _plenum() {
 		COMPREPLY=($(compgen -f -- "$cur")) ;;
 	"fault remove")
 		COMPREPLY=($(compgen -W "all $(plenum fault show -o ID --no-header 2>/dev/null)" -- "$cur")) ;;
-	"pool remove")
+	"pool remove" | "pool set")
 		COMPREPLY=($(compgen -W "$(plenum pool show -o POOL --no-header 2>/dev/null)" -- "$cur")) ;;
 	"locks break")
 		COMPREPLY=($(compgen -W "$(plenum locks -o ID --no-header 2>/dev/null)" -- "$cur")) ;;

@@ -22,7 +22,7 @@ _plenum() {
 		names=(all ${(f)"$(plenum fault show -o ID --no-header 2>/dev/null)"})
 		compadd -a names
 		return ;;
-	"pool remove")
+	"pool remove" | "pool set")
 		names=(${(f)"$(plenum pool show -o POOL --no-header 2>/dev/null)"})
 		compadd -a names
 		return ;;

@@ -401,6 +401,8 @@ static const char *check_cluster_edit(const struct privsep_msg *m)
 		why = check_text(e->pool.name, sizeof(e->pool.name), true);
 	if (!e->id || e->op >= PRIVSEP_CLUSTER_EDITS || e->force > 1)
 		return "a number is out of its range";
+	if (!is_address(&e->pool.gateway))
+		return "an address of no known family";
 	return why || !e->pool.range.first.family ? why : check_range(&e->pool);
 }
 
@@ -484,6 +486,7 @@ static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_MOUNT] = {CHANGERS, SIZE(mount), false, true, check_mount},
 	[PRIVSEP_UNMOUNT] = {CHANGERS, SIZE(mount), false, true, check_mount},
 	[PRIVSEP_POOL_ADD] = {CHANGERS, SIZE(pool), false, true, check_pool},
+	[PRIVSEP_POOL_SET] = {CHANGERS, SIZE(pool), false, true, check_pool},
 	[PRIVSEP_POOL_REMOVE] = {CHANGERS, SIZE(pool), false, true, check_pool},
 	[PRIVSEP_CLUSTER_FORGET] = {CHANGERS, SIZE(pool), false, true, check_pool},
 	[PRIVSEP_CLUSTER_LEAVE] = {CHANGERS, SIZE(pool), false, true, check_pool},

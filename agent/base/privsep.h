@@ -115,6 +115,7 @@ enum privsep_type {
 	PRIVSEP_MOUNT,	    /* mount an export */
 	PRIVSEP_UNMOUNT,    /* unmount a mount that was made by command */
 	PRIVSEP_POOL_ADD,   /* add an address pool of the cluster */
+	PRIVSEP_POOL_SET,   /* change it; members that are "" or 0 stay */
 	PRIVSEP_POOL_REMOVE,
 	PRIVSEP_CLUSTER_FORGET, /* remove the keys of a host of the cluster that is gone */
 	PRIVSEP_CLUSTER_LEAVE,	/* return this host's addresses to the cluster's pools */
@@ -384,7 +385,7 @@ struct privsep_cluster_read {
 	uint64_t id; /* id of the request; the answer repeats it; not 0 */
 	uint32_t what;
 };
-#define PRIVSEP_CLUSTER_EDITS 4 /* kinds of changes: enum pool_edit_op */
+#define PRIVSEP_CLUSTER_EDITS 5 /* kinds of changes: enum pool_edit_op */
 struct privsep_cluster_edit {
 	uint64_t id; /* id of the request; the answer repeats it; not 0 */
 	uint32_t op, force;

@@ -135,6 +135,36 @@ int pool_make(const char *name, const char *range, const char *gateway, uint32_t
 	return 0;
 }
 
+int pool_change_make(const char *name, const char *range, const char *gateway, uint32_t mtu,
+		     uint32_t vlan, struct cluster_pool *ret, struct reason *why)
+{
+	struct cluster_pool p = {.mtu = mtu, .vlan = (uint16_t)vlan};
+
+	if (range[0])
+		return pool_make(name, range, strcmp(gateway, POOL_NO_GATEWAY) == 0 ? "" : gateway,
+				 mtu, vlan, ret, why);
+	if (!spec_name_is_valid(name)) {
+		reason_set_text(why, "the name of the pool is not valid");
+		return -EINVAL;
+	}
+	if (gateway[0] && strcmp(gateway, POOL_NO_GATEWAY) != 0 &&
+	    ip_addr_parse(gateway, &p.gateway) < 0) {
+		reason_set_text(why, "the gateway is not an IP address, or 'none'");
+		return -EINVAL;
+	}
+	if (mtu && (mtu < SPEC_MTU_MIN || mtu > 65535)) {
+		reason_set_text(why, "the MTU is not a number from %d to 65535", SPEC_MTU_MIN);
+		return -EINVAL;
+	}
+	if (vlan > 4094) {
+		reason_set_text(why, "the VLAN is not a number from 1 to 4094");
+		return -EINVAL;
+	}
+	snprintf(p.name, sizeof(p.name), "%s", name);
+	*ret = p;
+	return 0;
+}
+
 static const char *text_of(const json_t *o, const char *key)
 {
 	const char *text = json_string_value(json_object_get(o, key));
@@ -232,7 +262,7 @@ static bool overlaps(const json_t *config, const struct cluster_pool *p, struct 
 	struct cluster_pool o;
 
 	for (size_t i = 0; i < n; i++) {
-		if (!pools_at(config, i, &o))
+		if (!pools_at(config, i, &o) || strcmp(o.name, p->name) == 0)
 			continue;
 		if (gateway_overlaps(p, &o, why))
 			return true;
@@ -255,10 +285,29 @@ bool pools_are_equal(const struct cluster_pool *a, const struct cluster_pool *b)
 	       ip_addr_equal(&a->gateway, &b->gateway) && a->mtu == b->mtu && a->vlan == b->vlan;
 }
 
+/* Writes the members of the pool, but its name, into its entry. Other members stay. */
+static void pool_put(json_t *o, const struct cluster_pool *p)
+{
+	char range[2 * IP_ADDR_STR_MAX], ip[IP_ADDR_STR_MAX];
+
+	ip_range_format(&p->range, range, sizeof(range));
+	if (!strchr(range, '/'))
+		snprintf(range + strlen(range), sizeof(range) - strlen(range), "/%u",
+			 p->range.prefix_len);
+	json_object_set_new(o, "range", json_string(range));
+	json_object_del(o, "gateway");
+	if (p->gateway.family)
+		json_object_set_new(o, "gateway",
+				    json_string(ip_addr_format(&p->gateway, ip, sizeof(ip))));
+	if (p->mtu)
+		json_object_set_new(o, "mtu", json_integer(p->mtu));
+	if (p->vlan)
+		json_object_set_new(o, "vlan", json_integer(p->vlan));
+}
+
 int pools_add(json_t *config, const struct cluster_pool *p, struct reason *why)
 {
 	json_t *list = json_object_get(config, "pools"), *o;
-	char range[2 * IP_ADDR_STR_MAX], ip[IP_ADDR_STR_MAX];
 	struct cluster_pool is;
 	struct reason bad;
 	size_t i;
@@ -280,19 +329,47 @@ int pools_add(json_t *config, const struct cluster_pool *p, struct reason *why)
 		reason_set_text(why, "the cluster has %d pools, which is the limit", POOLS_MAX);
 		return -E2BIG;
 	}
-	ip_range_format(&p->range, range, sizeof(range));
-	if (!strchr(range, '/'))
-		snprintf(range + strlen(range), sizeof(range) - strlen(range), "/%u",
-			 p->range.prefix_len);
-	o = json_pack("{s:s, s:s}", "name", p->name, "range", range);
-	if (o && p->gateway.family)
-		json_object_set_new(o, "gateway",
-				    json_string(ip_addr_format(&p->gateway, ip, sizeof(ip))));
-	if (o && p->mtu)
-		json_object_set_new(o, "mtu", json_integer(p->mtu));
-	if (o && p->vlan)
-		json_object_set_new(o, "vlan", json_integer(p->vlan));
+	o = json_pack("{s:s}", "name", p->name);
+	pool_put(o, p);
 	return json_array_append_new(list, o) < 0 ? -ENOMEM : 0;
+}
+
+int pools_set(json_t *config, const struct cluster_pool *change, bool no_gateway,
+	      struct cluster_pool *ret_was, struct cluster_pool *ret_is, struct reason *why)
+{
+	struct cluster_pool p;
+	size_t i;
+	int r;
+
+	if (!entry_of(config, change->name, &i)) {
+		reason_set_text(why, "the cluster has no pool '%.63s'; see 'plenum pool show'",
+				change->name);
+		return -ENOENT;
+	}
+	r = pools_find(config, change->name, ret_was, why);
+	if (r < 0)
+		return r;
+	p = *ret_was;
+	if (change->range.first.family)
+		p.range = change->range;
+	if (change->gateway.family || no_gateway)
+		p.gateway = change->gateway;
+	if (change->mtu)
+		p.mtu = change->mtu;
+	if (change->vlan)
+		p.vlan = change->vlan;
+	if (p.gateway.family && p.gateway.family != p.range.first.family) {
+		reason_set_text(why, "the gateway and the range are of different families; set "
+				     "both, or '--gateway none'");
+		return -EINVAL;
+	}
+	if (!range_is_usable(&p.range, why) || !gateway_is_usable(&p, why))
+		return -EINVAL;
+	if (overlaps(config, &p, why))
+		return -EEXIST;
+	pool_put(json_array_get(json_object_get(config, "pools"), i), &p);
+	*ret_is = p;
+	return 0;
 }
 
 int pools_remove(json_t *config, const char *name, struct reason *why)

@@ -33,6 +33,11 @@ bool pool_key_address(const char *cluster, const char *key, struct ip_addr *ret)
  * error in why. */
 int pool_make(const char *name, const char *range, const char *gateway, uint32_t mtu, uint32_t vlan,
 	      struct cluster_pool *ret, struct reason *why);
+#define POOL_NO_GATEWAY "none"
+/* Makes a change of a pool from texts; "" and 0 leave a member unchanged. Returns 0, or -EINVAL
+ * with the error in why. */
+int pool_change_make(const char *name, const char *range, const char *gateway, uint32_t mtu,
+		     uint32_t vlan, struct cluster_pool *ret, struct reason *why);
 /* Parses the value of the key `config`; "" if the key does not exist. Returns the object, which has
  * a list "pools", as a new reference. Returns NULL if the value has an unexpected form. */
 json_t *pools_parse(const char *text, size_t len);
@@ -47,6 +52,11 @@ bool pools_are_equal(const struct cluster_pool *a, const struct cluster_pool *b)
 /* Add or remove a pool of the object. Return 0; -EEXIST, -ENOENT or -E2BIG with the reason in why;
  * or -ENOMEM. */
 int pools_add(json_t *config, const struct cluster_pool *p, struct reason *why);
+/* Sets the members of a pool that `change` has; no_gateway: removes its gateway. *ret_was and
+ * *ret_is are the pool before and after. Also returns -EINVAL if no pool can be so, and -EBADMSG if
+ * the entry is not valid. */
+int pools_set(json_t *config, const struct cluster_pool *change, bool no_gateway,
+	      struct cluster_pool *ret_was, struct cluster_pool *ret_is, struct reason *why);
 int pools_remove(json_t *config, const char *name, struct reason *why);
 
 struct pool_owned { /* an owned address */
@@ -126,7 +136,7 @@ void pool_take_look(struct pool_take *t);
 
 /* ---- pool_edit.c ---- */
 
-enum pool_edit_op { POOL_ADD, POOL_REMOVE, POOL_FORGET, POOL_LEAVE, POOL_EDIT_OP_MAX };
+enum pool_edit_op { POOL_ADD, POOL_SET, POOL_REMOVE, POOL_FORGET, POOL_LEAVE, POOL_EDIT_OP_MAX };
 struct pool_edit;
 struct pool_edit_setup {
 	const struct kv_ops *ops;
@@ -137,9 +147,11 @@ struct pool_edit_setup {
 	const struct member *member;
 	uint64_t id; /* id of the request */
 	enum pool_edit_op op;
-	bool force;
-	struct cluster_pool pool; /* for POOL_ADD and POOL_REMOVE, which uses only the name */
-	const char *host;	  /* for POOL_FORGET */
+	bool force; /* for POOL_SET: removes the pool's gateway */
+	/* for POOL_ADD, POOL_REMOVE, which uses only the name, and POOL_SET, which uses the name
+	 * and the members that change */
+	struct cluster_pool pool;
+	const char *host; /* for POOL_FORGET */
 	/* Called at the end with the answer as JSON, or with text NULL and the trouble. The callee
 	 * frees the object afterwards. */
 	void (*on_end)(void *user, struct pool_edit *e, const char *text,

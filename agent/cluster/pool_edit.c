@@ -24,7 +24,8 @@ struct pool_edit {
 	json_t *config;
 	/* from_revision: the store's revision at the first page of addresses */
 	uint64_t config_revision, from_revision;
-	struct cluster_pool pool; /* the pool to remove */
+	struct cluster_pool pool; /* the pool to change or remove */
+	struct cluster_pool to;	  /* for POOL_SET: the pool after the change */
 	char next[KV_KEY_MAX], end[KV_KEY_MAX];
 	unsigned page;	       /* count of addresses to read at a time */
 	struct address *found; /* addresses of the host that leaves or is forgotten */
@@ -49,7 +50,7 @@ static void fail(struct pool_edit *e, int r)
 
 static void succeed(struct pool_edit *e)
 {
-	const bool of_pool = e->setup.op == POOL_ADD || e->setup.op == POOL_REMOVE;
+	const bool of_pool = e->setup.op <= POOL_REMOVE;
 	json_t *o = of_pool ? json_pack("{s:s}", "pool", e->setup.pool.name)
 			    : json_pack("{s:s, s:I}", "host", e->host, "addresses",
 					(json_int_t)e->n_deleted);
@@ -163,20 +164,57 @@ static void remove_pool(struct pool_edit *e)
 		fail(e, r);
 }
 
-static void remove_unowned(struct pool_edit *e)
+/* Changes the pool, but not before the owned addresses are read: each must stay in its range. */
+static void set_pool(struct pool_edit *e)
 {
-	char first[KV_KEY_MAX], last[KV_KEY_MAX], why[CLUSTER_TEXT_MAX];
-	const struct kv_compare also = {
-		.key = first, .end = last, .revision = e->from_revision + 1};
+	struct reason why;
 	int r;
 
-	if (e->n_in_range) {
+	reason_clear(&why);
+	r = pools_set(e->config, &e->setup.pool, e->setup.force, &e->pool, &e->to, &why);
+	if (r == 0 && pools_are_equal(&e->pool, &e->to)) {
+		succeed(e); /* also after an earlier try was carried out */
+		return;
+	}
+	if (r == 0)
+		r = read_page(e);
+	if (r == -EINVAL || r == -EEXIST || r == -EBADMSG)
+		end(e, NULL, CLUSTER_CONFLICT, why.text);
+	else if (r == -ENOENT)
+		end(e, NULL, CLUSTER_NOT_FOUND, why.text);
+	else if (r < 0)
+		fail(e, r);
+}
+
+/* Says why hosts that own addresses prevent the change. */
+static void refuse_owned(struct pool_edit *e)
+{
+	char why[CLUSTER_TEXT_MAX];
+
+	if (e->setup.op == POOL_SET)
+		snprintf(why, sizeof(why),
+			 "hosts own %zu addresses of this pool that the new range leaves out, such "
+			 "as %.63s; see 'plenum pool addresses'; write a range with all of them",
+			 e->n_in_range, e->owner);
+	else
 		snprintf(why, sizeof(why),
 			 "hosts own %zu addresses of this pool, such as %.63s; see 'plenum pool "
 			 "addresses'; change their configurations, then 'plenum cluster leave' "
 			 "there, or 'plenum cluster forget HOST' for one that is gone",
 			 e->n_in_range, e->owner);
-		end(e, NULL, CLUSTER_CONFLICT, why);
+	end(e, NULL, CLUSTER_CONFLICT, why);
+}
+
+/* Writes the change, unless hosts own addresses that it would take away. */
+static void write_unowned(struct pool_edit *e)
+{
+	char first[KV_KEY_MAX], last[KV_KEY_MAX];
+	const struct kv_compare also = {
+		.key = first, .end = last, .revision = e->from_revision + 1};
+	int r;
+
+	if (e->n_in_range) {
+		refuse_owned(e);
 		return;
 	}
 	pool_address_keys(e->cluster, first, last);
@@ -200,6 +238,8 @@ static void on_config(void *user, const struct kv_answer *a)
 		    "the cluster's key config has a form that this version does not know");
 	else if (e->setup.op == POOL_ADD)
 		add(e);
+	else if (e->setup.op == POOL_SET)
+		set_pool(e);
 	else
 		remove_pool(e);
 }
@@ -344,8 +384,9 @@ static int take_pair(struct pool_edit *e, const struct kv_pair *p)
 
 	if (!pool_take_pair(e->cluster, p, &o))
 		return 0;
-	if (e->setup.op == POOL_REMOVE) {
-		if (e->pool.range.first.family && ip_range_contains(&e->pool.range, &o.ip)) {
+	if (e->setup.op == POOL_REMOVE || e->setup.op == POOL_SET) {
+		if (e->pool.range.first.family && ip_range_contains(&e->pool.range, &o.ip) &&
+		    !(e->setup.op == POOL_SET && ip_range_contains(&e->to.range, &o.ip))) {
 			e->n_in_range++;
 			memcpy(e->owner, o.host, sizeof(e->owner));
 		}
@@ -387,8 +428,8 @@ static void on_page(void *user, const struct kv_answer *a)
 		end(e, NULL, CLUSTER_WRONG,
 		    "keys below address/ in etcd are too long; delete them");
 		return;
-	} else if (r == 0 && e->setup.op == POOL_REMOVE) {
-		remove_unowned(e);
+	} else if (r == 0 && e->setup.op <= POOL_REMOVE) {
+		write_unowned(e);
 		return;
 	} else if (r == 0) {
 		delete_all(e);

@@ -575,6 +575,7 @@ static const control_handler handlers[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_MOUNT] = control_mount,
 	[PRIVSEP_UNMOUNT] = control_unmount,
 	[PRIVSEP_POOL_ADD] = control_edit_cluster,
+	[PRIVSEP_POOL_SET] = control_edit_cluster,
 	[PRIVSEP_POOL_REMOVE] = control_edit_cluster,
 	[PRIVSEP_CLUSTER_FORGET] = control_edit_cluster,
 	[PRIVSEP_CLUSTER_LEAVE] = control_edit_cluster,

@@ -59,6 +59,15 @@ static bool make_edit(const struct agent *a, const struct privsep_msg *m,
 			return true;
 		control_error(r, 422, "invalid", why.text, NULL);
 		return false;
+	case PRIVSEP_POOL_SET:
+		e->op = POOL_SET;
+		if (pool_change_make(p->name, p->range, p->gateway, p->mtu, p->vlan, &e->pool,
+				     &why) < 0) {
+			control_error(r, 422, "invalid", why.text, NULL);
+			return false;
+		}
+		e->force = strcmp(p->gateway, POOL_NO_GATEWAY) == 0;
+		return true;
 	case PRIVSEP_POOL_REMOVE:
 		e->op = POOL_REMOVE;
 		memcpy(e->pool.name, p->name, sizeof(e->pool.name));
@@ -94,6 +103,7 @@ void control_edit_cluster(struct agent *a, const struct client *cl, const struct
 			  int fd, struct control_reply *r)
 {
 	static const char *const what[] = {[POOL_ADD] = "addition of the pool",
+					   [POOL_SET] = "change of the pool",
 					   [POOL_REMOVE] = "removal of the pool",
 					   [POOL_FORGET] = "removal of the host",
 					   [POOL_LEAVE] = "release of the addresses of"};

@@ -189,7 +189,7 @@ void control_lock_break(struct agent *a, const struct client *cl, const struct p
 void control_get_cluster(struct agent *a, const struct client *cl, enum privsep_what what,
 			 struct control_reply *r);
 
-/* Requests PRIVSEP_POOL_ADD, _POOL_REMOVE, _CLUSTER_FORGET and _CLUSTER_LEAVE. */
+/* Requests PRIVSEP_POOL_ADD, _POOL_SET, _POOL_REMOVE, _CLUSTER_FORGET and _CLUSTER_LEAVE. */
 void control_edit_cluster(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 			  int fd, struct control_reply *r);
 

@@ -111,6 +111,28 @@ static const struct resource_command local_texts[] = {
 	 "                      {legs: [eth1 10.0.0.1-10.0.0.4/24 switch-a], exports: [data /srv/data],\n"
 	 "                      mounts: [/mnt/x HOST/EXPORT], peers: [HOST 10.0.0.9], cores: '2,3'}\n"
 	 "      --dry-run     write and apply nothing\n"},
+	{"join", "[URL] [--token-file FILE] [--role ROLE] [--cores LIST] [--nic POOL=DEVICE] [--yes]",
+	 "join a cluster as a new host",
+	 "Asks the cluster's etcd for its pools, makes a configuration with a leg for each pool that\n"
+	 "this host uses, shows it and its plan, writes it to " CONFIG_FILE " after\n"
+	 "consent, and has the agent apply it, as 'plenum setup' does. Refused if the file exists.\n"
+	 "URL is that of an etcd member; an invitation has the URLs of all.\n\n"
+	 "      --token-file FILE  an invitation by 'plenum cluster invite', or a JSON object with\n"
+	 "                    those of its members that etcd needs: cluster, user, password, ca\n"
+	 "      --cluster NAME  name of the cluster, if the invitation does not say it\n"
+	 "      --role ROLE   frontend (default) or compute\n"
+	 "      --cores LIST  cores of the workers, such as 2,4-7; default: the last one\n"
+	 "      --nic POOL=DEVICE, --nic 'POOL={MATCH}'  the leg's device, by name, PCI or MAC\n"
+	 "                    address, or by net[].match; default: as the invitation says, else the\n"
+	 "                    devices that have an address in the subnet of a pool\n"
+	 "      --dry-run     write and apply nothing\n"
+	 "      --yes         do not ask\n"},
+	{"cluster invite", "FILE [--valid TIME]", "write an invitation for new hosts",
+	 "Writes FILE for 'plenum join --token-file FILE' on a new host: the URLs, CA, user and password\n"
+	 "of etcd, the cluster's name and key, and the legs of this host that select their devices.\n"
+	 "FILE has secrets: copy it over a safe way, and delete it. A join refuses it when its time\n"
+	 "is over, but the secrets in it stay valid. An existing file is not overwritten.\n\n"
+	 "      --valid TIME  how long, such as 30m, 8h or 7d; default 1h, at most 30d\n"},
 	{"diff", "[FILE]", "compare configurations and the host",
 	 "Compares the running configuration with the staged one, or with FILE, both in normal\n"
 	 "form. Without FILE also compares the host with the running configuration, and shows drift\n"
@@ -178,8 +200,10 @@ static const struct ctl_command commands[] = {
 	{"cluster exports", 0, 0, TAKES_TABLE, ctl_cmd_cluster_exports},
 	{"cluster forget", 1, 1, TAKES_FORCE | DISRUPTS, ctl_cmd_cluster_forget},
 	{"cluster leave", 0, 0, DISRUPTS, ctl_cmd_cluster_leave},
+	{"cluster invite", 1, 1, TAKES_INVITE | ONLY_HERE, ctl_cmd_cluster_invite},
 	{"pool show", 0, 0, TAKES_TABLE, ctl_cmd_pool_show},
 	{"pool add", 1, 1, TAKES_POOL | TAKES_SUBNET, ctl_cmd_pool_add},
+	{"pool set", 1, 1, TAKES_POOL | TAKES_SUBNET | DISRUPTS, ctl_cmd_pool_set},
 	{"pool remove", 1, 1, DISRUPTS, ctl_cmd_pool_remove},
 	{"pool addresses", 0, 0, TAKES_TABLE, ctl_cmd_pool_addresses},
 	{"events", 0, 0, TAKES_FOLLOW | TAKES_EVENTS | TAKES_LINES, ctl_cmd_events},
@@ -224,6 +248,8 @@ static const struct ctl_command commands[] = {
 	{"config show", 0, 1, TAKES_WHICH, ctl_cmd_config_show},
 	{"config generate", 0, 0, ONLY_HERE, ctl_cmd_config_generate},
 	{"setup", 0, 0, TAKES_ANSWERS | TAKES_DRY_RUN | DISRUPTS | ONLY_HERE, ctl_cmd_setup},
+	{"join", 0, 1, TAKES_JOIN | TAKES_ROLE | TAKES_DRY_RUN | DISRUPTS | ONLY_HERE,
+	 ctl_cmd_join},
 	{"diff", 0, 1, 0, ctl_cmd_diff},
 	{"config stage", 1, 1, TAKES_EXPECT | DISRUPTS, ctl_cmd_config_stage},
 	{"config schema", 0, 0, ONLY_HERE, ctl_cmd_config_schema},
@@ -418,7 +444,8 @@ static int run_at(struct ctl_parsed *p, const struct ctl_command *c)
 	struct ctl_args *a = &p->args;
 	int r;
 
-	if (!a->host && (a->token_file || a->ca || a->pin)) {
+	/* The file of join is an invitation, for a host that has no agent yet. */
+	if (!a->host && ((a->token_file && !(c->takes & TAKES_JOIN)) || a->ca || a->pin)) {
 		ctl_complain("--token-file, --ca and --pin need --host");
 		return CTL_USAGE;
 	}

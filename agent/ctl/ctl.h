@@ -71,18 +71,22 @@ struct ctl_args {
 	bool auto_label, inet6, shared_ip, soft_roce, rdma_off, rdma_on, rdma_only;
 	struct ctl_list forces; /* for apply, confirm and rollback */
 	bool dry_run;
-	bool outdated;		  /* for worker restart */
-	const char *core;	  /* for worker move */
-	bool bad, all;		  /* for doctor */
-	const char *answers;	  /* for setup: path of a file with answers */
-	const char *confirm;	  /* for apply and rollback: a time such as 120s */
-	const char *expect;	  /* for changes: the version on which they are based */
-	const char *snapshot;	  /* for inventory */
-	const char *inventory;	  /* for plan */
-	const char *role;	  /* for token add */
-	const char *peer;	  /* for doctor */
-	const char *leg;	  /* for ping, capture, top and fault add */
-	const char *size, *count; /* for ping */
+	bool outdated;	       /* for worker restart */
+	const char *core;      /* for worker move */
+	bool bad, all;	       /* for doctor */
+	const char *answers;   /* for setup: path of a file with answers */
+	const char *confirm;   /* for apply and rollback: a time such as 120s */
+	const char *expect;    /* for changes: the version on which they are based */
+	const char *snapshot;  /* for inventory */
+	const char *inventory; /* for plan */
+	const char *role;      /* for token add and join */
+	const char *cluster, *cores; /* for join, which also takes token_file */
+	struct ctl_list nics;			  /* for join: POOL=DEVICE or POOL={MATCH} */
+	bool yes;				  /* for join: do not ask */
+	const char *valid;			  /* for cluster invite: a time such as 1h */
+	const char *peer;			  /* for doctor */
+	const char *leg;			  /* for ping, capture, top and fault add */
+	const char *size, *count;		  /* for ping */
 	const char *drop, *duplicate, *reorder, *delay, *direction, *ttl; /* for fault add */
 	bool blackhole;
 	const char *worker, *write, *seconds, *packets, *snap, *buffer, *keys; /* for capture */
@@ -366,6 +370,28 @@ struct spec;
 struct inventory;
 struct diag;
 struct plan;
+/* ---- a first configuration (ctl_setup.c) ---- */
+
+struct inventory;
+struct plan;
+/* Proposes n cores for workers, as a list such as "2,3", in buf. */
+void ctl_setup_cores(const struct inventory *inv, size_t n, char *buf, size_t size);
+/* Prints the configuration and its plan. `name` is used in errors; `check`, if not NULL, may refuse
+ * the plan with an exit status. Returns CTL_OK, or another exit status after printing the errors.
+ */
+int ctl_setup_show(const char *name, const char *yaml, const struct inventory *inv,
+		   int (*check)(const struct plan *p));
+/* Finds out whether a running agent would apply the file. An agent that has staged changes would
+ * apply these instead, so then CTL_BUSY is returned. */
+int ctl_setup_look_at_agent(const struct ctl_args *a, bool *ret_runs);
+/* Asks on the terminal whether the configuration may be written. */
+bool ctl_setup_consents(void);
+/* Writes the file, if it fits the existing drop-ins. An existing file is kept under another
+ * name. */
+int ctl_setup_write(const char *yaml);
+/* Makes the agent apply the file with a confirmation, or says how to start an agent. */
+int ctl_setup_apply(const struct ctl_args *a, bool agent_runs);
+
 /* Loads a configuration as the agent does: the file, and *.yaml in plenum.d in the same folder.
  * Returns 0, or negative errno with the errors in d. */
 int ctl_load_file(const char *file, struct diag *d, struct spec **ret);
@@ -404,6 +430,7 @@ int ctl_cmd_cluster_forget(const struct ctl_args *a);
 int ctl_cmd_cluster_leave(const struct ctl_args *a);
 int ctl_cmd_pool_show(const struct ctl_args *a);
 int ctl_cmd_pool_add(const struct ctl_args *a);
+int ctl_cmd_pool_set(const struct ctl_args *a);
 int ctl_cmd_pool_remove(const struct ctl_args *a);
 int ctl_cmd_pool_addresses(const struct ctl_args *a);
 int ctl_cmd_paths(const struct ctl_args *a);
@@ -441,6 +468,8 @@ int ctl_cmd_validate(const struct ctl_args *a);
 int ctl_cmd_config_show(const struct ctl_args *a);
 int ctl_cmd_config_generate(const struct ctl_args *a);
 int ctl_cmd_setup(const struct ctl_args *a);
+int ctl_cmd_join(const struct ctl_args *a);
+int ctl_cmd_cluster_invite(const struct ctl_args *a);
 int ctl_cmd_diff(const struct ctl_args *a);
 int ctl_cmd_config_stage(const struct ctl_args *a);
 int ctl_cmd_config_schema(const struct ctl_args *a);

@@ -101,6 +101,11 @@ static const struct ctl_option {
 	{"force", 0, FLAG, TAKES_DETACH, offsetof(struct ctl_parsed, args.detach)},
 	{"force", 0, LIST, TAKES_FORCE, offsetof(struct ctl_parsed, args.forces)},
 	{"confirm", 0, TEXT, TAKES_APPLY, offsetof(struct ctl_parsed, args.confirm)},
+	{"cluster", 0, TEXT, TAKES_JOIN, offsetof(struct ctl_parsed, args.cluster)},
+	{"cores", 0, TEXT, TAKES_JOIN, offsetof(struct ctl_parsed, args.cores)},
+	{"nic", 0, LIST, TAKES_JOIN, offsetof(struct ctl_parsed, args.nics)},
+	{"yes", 0, FLAG, TAKES_JOIN, offsetof(struct ctl_parsed, args.yes)},
+	{"valid", 0, TEXT, TAKES_INVITE, offsetof(struct ctl_parsed, args.valid)},
 	RESOURCE_NET_KEYS(NET_KEY)};
 
 /* For the long and the short form of an option, getopt_long() returns FIRST plus the number of the

@@ -127,6 +127,30 @@ int ctl_cmd_pool_add(const struct ctl_args *a)
 	return change(a, &rq, o, a->operands[0], "is added");
 }
 
+int ctl_cmd_pool_set(const struct ctl_args *a)
+{
+	struct ctl_request rq = {.resource = RESOURCE_POOL_SET, .name = a->operands[0]};
+	json_t *o = json_object();
+	int r;
+
+	if (a->range)
+		json_object_set_new(o, "range", json_string(a->range));
+	if (a->gateway)
+		json_object_set_new(o, "gateway", json_string(a->gateway));
+	r = put_number(o, "vlan", "--vlan", a->vlan, 1, 4094);
+	if (r == CTL_OK)
+		r = put_number(o, "mtu", "--mtu", a->mtu, 1280, 65535);
+	if (r == CTL_OK && json_object_size(o) == 0) {
+		ctl_complain("nothing to change is given; write --range, --gateway, --vlan or "
+			     "--mtu");
+		r = CTL_USAGE;
+	}
+	if (r == CTL_OK)
+		return change(a, &rq, o, a->operands[0], "is changed");
+	json_decref(o);
+	return r;
+}
+
 int ctl_cmd_pool_remove(const struct ctl_args *a)
 {
 	struct ctl_request rq = {.resource = RESOURCE_POOL_REMOVE, .name = a->operands[0]};

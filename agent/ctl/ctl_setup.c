@@ -132,8 +132,8 @@ static bool read_line(const char *text, const char *preset, char *buf, size_t si
 
 /* ---- defaults ---- */
 
-/* Proposes the last cores, because interrupts and other programs mostly use the first ones. */
-static void preset_cores(const struct inventory *inv, size_t n, char *buf, size_t size)
+/* The last cores, because interrupts and other programs mostly use the first ones. */
+void ctl_setup_cores(const struct inventory *inv, size_t n, char *buf, size_t size)
 {
 	size_t at = 0;
 
@@ -149,7 +149,7 @@ static json_t *presets_of(const struct inventory *inv, const json_t *answers)
 	json_t *presets = json_object();
 	char cores[64];
 
-	preset_cores(inv, both ? 2 : 1, cores, sizeof(cores));
+	ctl_setup_cores(inv, both ? 2 : 1, cores, sizeof(cores));
 	add_answer(presets, "host", inv->host);
 	add_answer(presets, "cores", cores);
 	return presets;
@@ -357,14 +357,21 @@ static int make_yaml(const json_t *answers, char **ret)
 
 /* ---- plan, file, apply ---- */
 
-static int put_plan(const char *yaml, const struct inventory *inv)
+int ctl_setup_show(const char *name, const char *yaml, const struct inventory *inv,
+		   int (*check)(const struct plan *p))
 {
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	struct spec *s = NULL;
 	struct plan *p = NULL;
 	json_t *o = NULL;
-	int r = spec_parse("setup", yaml, strlen(yaml), &d, &s), e = CTL_OK;
+	int r, e;
 
+	puts("");
+	e = ctl_put_text(yaml);
+	puts("");
+	if (e != CTL_OK)
+		return e;
+	r = spec_parse(name, yaml, strlen(yaml), &d, &s);
 	if (r >= 0)
 		r = plan_check(s, &d);
 	if (r >= 0)
@@ -374,6 +381,8 @@ static int put_plan(const char *yaml, const struct inventory *inv)
 		o = plan_to_object(p);
 		e = o ? ctl_put_plan(o) : ctl_put_text(NULL);
 	}
+	if (r >= 0 && e == CTL_OK && check)
+		e = check(p);
 	json_decref(o);
 	plan_free(p);
 	spec_free(s);
@@ -404,8 +413,7 @@ static int check_dropins(const char *yaml)
 	return CTL_DATA;
 }
 
-/* Writes the file. An existing file is kept under another name. */
-static int write_config(const char *yaml)
+int ctl_setup_write(const char *yaml)
 {
 	autofree char *old = NULL;
 	size_t len = 0;
@@ -430,9 +438,7 @@ static int write_config(const char *yaml)
 	return CTL_OK;
 }
 
-/* Finds out whether a running agent would apply the file. An agent that has staged changes would
- * apply these instead. */
-static int look_at_agent(const struct ctl_args *a, bool *ret_runs)
+int ctl_setup_look_at_agent(const struct ctl_args *a, bool *ret_runs)
 {
 	const struct ctl_request look = {.resource = RESOURCE_STATUS};
 	PLENUM_CLEANUP(ctl_reply_done) struct ctl_reply reply = {0};
@@ -455,7 +461,7 @@ static int look_at_agent(const struct ctl_args *a, bool *ret_runs)
 	return CTL_BUSY;
 }
 
-static int apply(const struct ctl_args *a, bool agent_runs)
+int ctl_setup_apply(const struct ctl_args *a, bool agent_runs)
 {
 	struct ctl_args how = *a;
 
@@ -468,11 +474,11 @@ static int apply(const struct ctl_args *a, bool agent_runs)
 	return ctl_cmd_apply(&how);
 }
 
-static bool says_yes(const char *question)
+bool ctl_setup_consents(void)
 {
 	char line[16] = "";
 
-	printf("%s [y/N] ", question);
+	fputs("Write this configuration to " CONFIG_FILE " and apply it? [y/N] ", stdout);
 	fflush(stdout);
 	return fgets(line, sizeof(line), stdin) && (line[0] == 'y' || line[0] == 'Y');
 }
@@ -507,21 +513,16 @@ int ctl_cmd_setup(const struct ctl_args *a)
 		r = take_answers(a, inv, answers);
 	if (r == CTL_OK)
 		r = make_yaml(answers, &yaml);
-	if (r == CTL_OK) {
-		puts("");
-		r = ctl_put_text(yaml);
-		puts("");
-	}
 	if (r == CTL_OK)
-		r = put_plan(yaml, inv);
+		r = ctl_setup_show("setup", yaml, inv, NULL);
 	inv_free(inv);
 	json_decref(answers);
 	if (r == CTL_OK && !a->dry_run)
-		r = look_at_agent(a, &agent_runs);
+		r = ctl_setup_look_at_agent(a, &agent_runs);
 	if (r != CTL_OK || a->dry_run)
 		return r;
-	if (!a->answers && !says_yes("Write this configuration to " CONFIG_FILE " and apply it?"))
+	if (!a->answers && !ctl_setup_consents())
 		return CTL_OK;
-	r = write_config(yaml);
-	return r == CTL_OK ? apply(a, agent_runs) : r;
+	r = ctl_setup_write(yaml);
+	return r == CTL_OK ? ctl_setup_apply(a, agent_runs) : r;
 }

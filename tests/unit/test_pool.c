@@ -261,6 +261,45 @@ static void test_changes_of_pools_keep_what_they_do_not_know(void **state)
 	assert_null(pools_parse("[]", 2));
 }
 
+static void test_a_pool_is_changed_and_keeps_what_it_does_not_know(void **state)
+{
+	const char *text = "{\"v\": 1, \"pools\": [{\"name\": \"a\", \"range\": "
+			   "\"10.1.0.1-10.1.0.9/16\", \"gateway\": \"10.1.9.9\", \"mtu\": 9000, "
+			   "\"wait\": 3}, {\"name\": \"b\", \"range\": "
+			   "\"10.2.0.1-10.2.0.9/16\"}]}";
+	json_t *o = pools_parse(text, strlen(text));
+	struct cluster_pool change, was, is, found;
+	struct reason why;
+
+	assert_int_equal(pool_change_make("a", "10.1.0.1-10.1.0.20/16", "", 0, 7, &change, &why),
+			 0);
+	assert_int_equal(pools_set(o, &change, false, &was, &is, &why), 0);
+	assert_int_equal(pools_find(o, "a", &found, &why), 0);
+	assert_true(pools_are_equal(&found, &is) && !pools_are_equal(&was, &is));
+	assert_int_equal(found.mtu, 9000);
+	assert_int_equal(found.vlan, 7);
+	assert_int_equal(found.gateway.family, AF_INET);
+	assert_int_equal(ip_range_count(&found.range), 20);
+	assert_int_equal(json_integer_value(json_object_get(
+				 json_array_get(json_object_get(o, "pools"), 0), "wait")),
+			 3);
+	assert_int_equal(pool_change_make("a", "", "none", 0, 0, &change, &why), 0);
+	assert_int_equal(pools_set(o, &change, true, &was, &is, &why), 0);
+	assert_int_equal(is.gateway.family, 0);
+	/* nothing that add refuses */
+	assert_int_equal(pool_change_make("a", "", "10.1.0.5", 0, 0, &change, &why), 0);
+	assert_int_equal(pools_set(o, &change, false, &was, &is, &why), -EINVAL);
+	assert_int_equal(pool_change_make("a", "", "fd00::1", 0, 0, &change, &why), 0);
+	assert_int_equal(pools_set(o, &change, false, &was, &is, &why), -EINVAL);
+	assert_int_equal(pool_change_make("a", "10.1.0.1-10.2.0.1/8", "", 0, 0, &change, &why), 0);
+	assert_int_equal(pools_set(o, &change, false, &was, &is, &why), -EEXIST);
+	assert_int_equal(pool_change_make("c", "", "", 1400, 0, &change, &why), 0);
+	assert_int_equal(pools_set(o, &change, false, &was, &is, &why), -ENOENT);
+	assert_int_equal(pool_change_make("a", "", "x", 0, 0, &change, &why), -EINVAL);
+	assert_int_equal(pool_change_make("a", "", "", 100, 0, &change, &why), -EINVAL);
+	json_decref(o);
+}
+
 static void test_pools_that_cannot_work_are_refused(void **state)
 {
 	static const struct {
@@ -430,6 +469,7 @@ int main(void)
 		cmocka_unit_test(test_an_address_with_a_bad_value_is_owned_all_the_same),
 		cmocka_unit_test(test_only_one_form_of_an_address_is_a_key),
 		cmocka_unit_test(test_changes_of_pools_keep_what_they_do_not_know),
+		cmocka_unit_test(test_a_pool_is_changed_and_keeps_what_it_does_not_know),
 		cmocka_unit_test(test_pools_that_cannot_work_are_refused),
 		cmocka_unit_test(test_reports_in_parts_become_the_addresses_of_a_pool),
 		cmocka_unit_test(test_the_record_outlives_the_agent),

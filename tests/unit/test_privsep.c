@@ -427,7 +427,7 @@ static void test_the_api_role_cannot_send_changes(void **state)
 						 -EBADMSG);
 			}
 	}
-	assert_int_equal(n_changes, 27);
+	assert_int_equal(n_changes, 28);
 	assert_false(privsep_is_change(PRIVSEP_GET));
 	assert_false(privsep_is_change(PRIVSEP_GET_EVENTS));
 	assert_false(privsep_is_change(PRIVSEP_TYPE_MAX));

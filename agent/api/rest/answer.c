@@ -36,7 +36,8 @@ static const struct answer_member pending[] = {
 	INTEGER("number"), TEXT("by"), TEXT_OR_NULL("since"), INTEGER("left_s"), END};
 
 #define LEG_MEMBERS                                                                            \
-	TEXT("name"), TEXT("device"), TEXT("ifname"), TEXT_OR_NULL("label"), TEXT("network"),  \
+	TEXT("name"), TEXT("device"), TEXT("match"), TEXT("ifname"), TEXT_OR_NULL("label"),    \
+	TEXT("network"),                                                                       \
 	TEXT("state"), TEXT("reason"), BOOLEAN("carrier"), BOOLEAN("up"), INTEGER("mtu"),      \
 	TEXTS("ips")
 static const struct answer_member status_leg[] = {
@@ -222,7 +223,7 @@ static const struct answer_member history[] = {OBJECTS("history", entry), END};
 /* ---- plans ---- */
 
 static const struct answer_member plan_leg[] = {
-	TEXT("name"), TEXT("device"), TEXT("ifname"), TEXT("network"), TEXT("label"),
+	TEXT("name"), TEXT("device"), TEXT("match"), TEXT("ifname"), TEXT("network"), TEXT("label"),
 	TEXT("state"), TEXT("reason"), END};
 static const struct answer_member step[] = {
 	TEXT("op"), TEXT("leg"), TEXT("interface"), TEXT("step"), TEXT("reason"),
@@ -363,6 +364,7 @@ static const struct answer_member *const answers[RESOURCE_MAX] = {
 	[RESOURCE_CLUSTER_LEAVE] = released,
 	[RESOURCE_POOLS] = pools,
 	[RESOURCE_POOL_ADD] = pool_change,
+	[RESOURCE_POOL_SET] = pool_change,
 	[RESOURCE_POOL_REMOVE] = pool_change,
 	[RESOURCE_ADDRESSES] = pool_addresses,
 	[RESOURCE_EVENTS] = events,

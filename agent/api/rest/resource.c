@@ -284,6 +284,19 @@ const struct resource resources[RESOURCE_MAX] = {
 			       "      --vlan TAG    802.1Q tag\n"
 			       "      --mtu N       MTU in bytes\n"}},
 	},
+	[RESOURCE_POOL_SET] = {
+		OPERATION("PATCH", "/v1/cluster/pools/", PRIVSEP_POOL_SET, "change an address pool"),
+		NAMED(TEXT, pool.name, "name"),
+		FIELDS(pool_set_fields),
+		.commands = {{"pool set", "NAME [--range RANGE] [OPTION...]", "change an address pool of the cluster",
+			       "Changes an address pool. The new range must have all addresses that hosts own. All hosts\n"
+			       "of the pool follow within a minute, without a confirmation: change the gateway, the VLAN or\n"
+			       "the MTU only if the network has changed.\n\n"
+			       "      --range R     addresses and length of the subnet: 10.10.1.10-10.10.1.250/16\n"
+			       "      --gateway IP  router to other subnets, outside the range; none: no router\n"
+			       "      --vlan TAG    802.1Q tag\n"
+			       "      --mtu N       MTU in bytes\n"}},
+	},
 	[RESOURCE_POOL_REMOVE] = {
 		OPERATION("DELETE", "/v1/cluster/pools/", PRIVSEP_POOL_REMOVE, "remove an address pool"),
 		NAMED(TEXT, pool.name, "name"),

@@ -146,6 +146,13 @@ static const struct resource_field pool_fields[] = {
 	NUMBER("mtu", pool.mtu, 1, UINT16_MAX),
 };
 
+static const struct resource_field pool_set_fields[] = {
+	{.name = "range", .type = RESOURCE_TEXT, MEMBER(pool.range), .one_of = true},
+	{.name = "gateway", .type = RESOURCE_TEXT, MEMBER(pool.gateway), .one_of = true},
+	NUMBER("vlan", pool.vlan, 1, 4094, .one_of = true),
+	NUMBER("mtu", pool.mtu, 1, UINT16_MAX, .one_of = true),
+};
+
 static const struct resource_field forget_fields[] = {
 	{.name = "host", .type = RESOURCE_TEXT, MEMBER(pool.name), .required = ""},
 	BOOLEAN("force", pool.force),
