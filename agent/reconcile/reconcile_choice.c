@@ -24,8 +24,8 @@ static void say_unread(struct agent *a, int error)
 
 	snprintf(text, sizeof(text),
 		 "cannot read the record %.200s (%s): running workers with transport: auto keep "
-		 "their transport, other workers use UDP; the agent retries, and 'plenum apply' "
-		 "writes a new record",
+		 "their transport, other workers use UDP, and legs with 'match' select their "
+		 "devices again; the agent retries, and 'plenum apply' writes a new record",
 		 a->reconcile.records.choice_path, state_file_error(error));
 	say(a, text);
 }

@@ -407,7 +407,7 @@ static void member_show(struct plan_builder *b, const struct plan_member *m)
 	struct plan_leg_info *info = &b->plan->legs[b->plan->n_legs++];
 
 	memcpy(info->name, m->net->name, sizeof(info->name));
-	plan_match_show(m->net, info);
+	plan_match_show(b, m->net, info);
 	memcpy(info->network, m->net->network, sizeof(info->network));
 	memcpy(info->label, m->net->label[0] ? m->net->label : m->net->name, sizeof(info->label));
 	memcpy(info->bond, b->bond.name, sizeof(info->bond));

@@ -57,6 +57,8 @@ struct inv_link {
 	struct mac_addr mac, permanent_mac;
 	uint32_t mtu, mtu_min, mtu_max;
 	uint32_t speed_mbps; /* speed in Mb/s; 0: unknown */
+	/* the fastest link mode that the port supports, in Mb/s; 0: unknown */
+	uint32_t max_speed_mbps;
 	bool up, carrier;
 	/* ifindex of the bridge or bond that the link is a port of; 0: none */
 	uint32_t master;

@@ -34,6 +34,7 @@ static const struct inv_json_member link_members[] = {
 	MEMBER(inv_link, "mtu_min", INV_JSON_NUMBER, mtu_min),
 	MEMBER(inv_link, "mtu_max", INV_JSON_NUMBER, mtu_max),
 	MEMBER(inv_link, "speed_mbps", INV_JSON_NUMBER, speed_mbps),
+	MEMBER(inv_link, "max_speed_mbps", INV_JSON_NUMBER, max_speed_mbps),
 	MEMBER(inv_link, "up", INV_JSON_BOOL, up),
 	MEMBER(inv_link, "carrier", INV_JSON_BOOL, carrier),
 	MEMBER(inv_link, "master", INV_JSON_NUMBER, master),

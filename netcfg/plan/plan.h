@@ -168,6 +168,9 @@ struct plan_leg_info {
 	/* how the device was selected, such as "driver mlx5_core"; "": the spec names it. Then
 	 * `device` is the name of the selected interface, or "". */
 	char match[SPEC_MATCH_TEXT_MAX];
+	/* identity of the device that match selected, for the record (transport_choice.h); "": none
+	 */
+	char selected[PLAN_DEVICE_MAX];
 	char network[PLENUM_NAME_MAX], label[PLENUM_NAME_MAX];
 	/* the bond whose port this device is; such a leg has no addresses. "": the device is not a
 	 * port of a bond */
@@ -299,7 +302,8 @@ struct plan_context {
 	 * (transport_choice.h). */
 	const struct transport_choice *accepted;
 	/* true: an operator requested this apply and can undo it, so workers with transport: auto
-	 * move to the best available transport. false: they keep the accepted transport. */
+	 * move to the best available transport, and a leg whose device does not match any more
+	 * moves to the device that does. false: they keep the accepted transport and device. */
 	bool may_move;
 	/* No operator will confirm the apply. So only the workers on the cores in `answered_cores`
 	 * may move, because an answer of their peer can verify that they still work. */

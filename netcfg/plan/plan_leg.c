@@ -588,7 +588,7 @@ void planner_leg_show(struct plan_builder *b, size_t i)
 
 	b->plan->n_legs = i + 1;
 	memcpy(info->name, net->name, sizeof(info->name));
-	plan_match_show(net, info);
+	plan_match_show(b, net, info);
 	memcpy(info->network, net->network, sizeof(info->network));
 	memcpy(info->label, net->label[0] ? net->label : net->name, sizeof(info->label));
 }

@@ -4,6 +4,7 @@
 #include "netcfg/base/vec.h"
 #include "netcfg/host/kernel.h"
 #include "netcfg/plan/plan_guard.h"
+#include "netcfg/plan/worker/transport_choice.h"
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,7 +13,8 @@
 #define SHOWN_MAX 4
 #define VALUE_MAX 64
 
-/* Whether a device has a property. The speed of a device without a carrier is unknown. */
+/* Whether a device has a property. The speed of a device is unknown if its driver reports no link
+ * modes and it has no carrier. */
 enum answer { ANSWER_NO, ANSWER_UNKNOWN, ANSWER_YES };
 
 /* ---- properties ---- */
@@ -28,9 +30,16 @@ static void driver_get(const struct inv_link *l, char *buf)
 	snprintf(buf, VALUE_MAX, "%.63s", driver_of(l));
 }
 
+/* Returns the fastest speed that the device supports. The speed in use may be lower, and is unknown
+ * without a carrier. */
+static uint32_t speed_of(const struct inv_link *l)
+{
+	return MAX_OF(l->speed_mbps, l->max_speed_mbps);
+}
+
 static void speed_get(const struct inv_link *l, char *buf)
 {
-	snprintf(buf, VALUE_MAX, "%" PRIu32, l->speed_mbps);
+	snprintf(buf, VALUE_MAX, "%" PRIu32, speed_of(l));
 }
 
 static void numa_get(const struct inv_link *l, char *buf)
@@ -74,9 +83,9 @@ static enum answer driver_matches(const struct plan_builder *b, const struct spe
 static enum answer speed_matches(const struct plan_builder *b, const struct spec_match *m,
 				 const struct inv_link *l)
 {
-	if (m->min_speed_mbps && !l->speed_mbps)
+	if (m->min_speed_mbps && !speed_of(l))
 		return ANSWER_UNKNOWN;
-	return l->speed_mbps >= m->min_speed_mbps ? ANSWER_YES : ANSWER_NO;
+	return speed_of(l) >= m->min_speed_mbps ? ANSWER_YES : ANSWER_NO;
 }
 
 static enum answer numa_matches(const struct plan_builder *b, const struct spec_match *m,
@@ -204,25 +213,46 @@ static bool is_named(const struct plan_builder *b, const struct inv_link *l, str
 	return false;
 }
 
-/* Returns the device of the leg in the running plan, if its match was the same. */
-static const struct inv_link *running_device(const struct plan_builder *b,
-					     const struct spec_net *net)
+/* Writes what identifies a device over reboots and renames: its permanent MAC address, its PCI
+ * address or, for a virtual device, its MAC address. */
+static void identify(const struct inv_link *l, char ret[static PLAN_DEVICE_MAX])
 {
-	const struct plan *running = b->ctx->running;
-	char text[SPEC_MATCH_TEXT_MAX];
+	transport_choice_identify(l, ret);
+	if (!ret[0])
+		mac_addr_format(&l->mac, ret, PLAN_DEVICE_MAX);
+}
 
-	spec_match_format(&net->match, text);
-	for (size_t i = 0; running && i < running->n_legs; i++) {
-		const struct plan_leg_info *was = &running->legs[i];
-		const struct inv_link *l;
+static bool is_port_of_ours(const struct inventory *inv, const struct inv_link *l)
+{
+	const struct inv_link *master = l->master ? inv_link_by_index(inv, l->master) : NULL;
 
-		if (strcmp(was->name, net->name) != 0 || strcmp(was->match, text) != 0 ||
-		    !plan_leg_is_configured(was))
+	return master && master->kind == INV_LINK_BOND && kernel_link_is_ours(master);
+}
+
+/* Returns the device of the record, or NULL if the host does not have it. Several ports can have
+ * one PCI address; then the name decides. A bond gives its MAC address to virtual ports, which are
+ * then found by name. */
+static const struct inv_link *device_find(const struct plan_builder *b,
+					  const struct transport_choice_device *d)
+{
+	const struct inv_link *found = NULL;
+
+	for (size_t i = 0; i < b->inv->n_links; i++) {
+		const struct inv_link *l = &b->inv->links[i];
+		const bool same_name = strcmp(l->name, d->ifname) == 0;
+		char id[PLAN_DEVICE_MAX];
+
+		if (l->kind != INV_LINK_PHYSICAL && l->kind != INV_LINK_IPOIB &&
+		    l->kind != INV_LINK_VETH)
 			continue;
-		l = inv_link_by_index(b->inv, was->ifindex);
-		return l && l->kind == INV_LINK_VLAN ? inv_link_by_index(b->inv, l->lower) : l;
+		identify(l, id);
+		if (strcmp(id, d->device) != 0 &&
+		    !(same_name && l->kind == INV_LINK_VETH && is_port_of_ours(b->inv, l)))
+			continue;
+		if (!found || same_name)
+			found = l;
 	}
-	return NULL;
+	return found;
 }
 
 /* Returns whether the device, or a VLAN on it, has an address of Plenum from the leg's network, or
@@ -231,7 +261,6 @@ static bool device_serves(const struct plan_builder *b, const struct inv_link *l
 			  const struct spec_net *net)
 {
 	const struct spec_network *network = planner_network_find(b->given, net->network);
-	const struct inv_link *master = l->master ? inv_link_by_index(b->inv, l->master) : NULL;
 
 	for (size_t i = 0; network && i < b->inv->n_addrs; i++) {
 		const struct inv_addr *a = &b->inv->addrs[i];
@@ -241,10 +270,30 @@ static bool device_serves(const struct plan_builder *b, const struct inv_link *l
 		    plan_addr_is_ours(b, a) && ip_range_contains(&network->range, &a->ip.addr))
 			return true;
 	}
-	return master && master->kind == INV_LINK_BOND && kernel_link_is_ours(master);
+	return is_port_of_ours(b->inv, l);
 }
 
-/* Returns whether the link must not be selected. */
+/* Returns whether another program has given the device an address that other hosts can reach. */
+static bool has_foreign_address(const struct plan_builder *b, const struct inv_link *l,
+				struct reason *why)
+{
+	char ip[IP_ADDR_STR_MAX];
+
+	for (size_t i = 0; i < b->inv->n_addrs; i++) {
+		const struct inv_addr *a = &b->inv->addrs[i];
+
+		if (a->ifindex != l->ifindex || plan_addr_is_ours(b, a) ||
+		    ip_addr_is_link_local(&a->ip.addr))
+			continue;
+		reason_set(why, "foreign-address", "%s has the address %s of another program",
+			   l->name, ip_addr_format(&a->ip.addr, ip, sizeof(ip)));
+		return true;
+	}
+	return false;
+}
+
+/* Returns whether the link must not be selected: the host may depend on it. The default route alone
+ * does not show that, because at boot there may be none yet. */
 static bool is_excluded(const struct plan_builder *b, const struct spec_net *net,
 			const struct inv_link *l, struct reason *why)
 {
@@ -253,8 +302,17 @@ static bool is_excluded(const struct plan_builder *b, const struct spec_net *net
 		return true;
 	/* A leg in service may get a default route, for example by a router advertisement; the leg
 	 * reports that. */
-	return running_device(b, net) != l && !device_serves(b, l, net) &&
-	       plan_link_dependent(b->inv, l, why) && strcmp(why->code, "default-route") == 0;
+	if (device_serves(b, l, net))
+		return false;
+	if (!inv_link_by_name(b->inv, b->given->management_interface)) {
+		reason_set(why, "management",
+			   "it may be the management interface, because this host has no %s",
+			   b->given->management_interface);
+		return true;
+	}
+	if (plan_link_dependent(b->inv, l, why) && strcmp(why->code, "default-route") == 0)
+		return true;
+	return !net->match.n_subnets && has_foreign_address(b, l, why);
 }
 
 /* The devices that a leg's match considers. */
@@ -332,23 +390,12 @@ static int choice_make(const struct plan_builder *b, struct choice *c)
 
 /* ---- the choice ---- */
 
-static bool list_has(const struct inv_link *const *list, size_t n, const struct inv_link *l)
+/* Returns the only device that serves the leg. Used without a record of the leg's device, if no
+ * plan is in force either. */
+static const struct inv_link *choice_serving(const struct plan_builder *b, const struct choice *c)
 {
-	for (size_t i = 0; i < n; i++)
-		if (list[i] == l)
-			return true;
-	return false;
-}
+	const struct inv_link *found = NULL;
 
-/* Returns the device on which the leg is in service, if it may still match. */
-static const struct inv_link *choice_in_service(const struct plan_builder *b,
-						const struct choice *c)
-{
-	const struct inv_link *was = running_device(b, c->net), *found = NULL;
-
-	if (was && (list_has(c->yes, c->n_yes, was) || list_has(c->unknown, c->n_unknown, was) ||
-		    (c->n_yes == 0 && kind_is_selectable(b->inv, was))))
-		return was;
 	for (size_t i = 0; !b->ctx->running && i < c->n_yes + c->n_unknown; i++) {
 		const struct inv_link *l = i < c->n_yes ? c->yes[i] : c->unknown[i - c->n_yes];
 
@@ -418,8 +465,9 @@ static void explain_unknown(const struct choice *c, const char *text, struct rea
 
 	list_format(c->unknown, c->n_unknown, list, sizeof(list));
 	reason_set(why, "speed-unknown",
-		   "the speed of devices that may match '%.120s' is unknown while they have no "
-		   "carrier: %s; bring them up, or match by other keys",
+		   "the speed of devices that may match '%.120s' is unknown, because they have no "
+		   "carrier and their drivers report no link modes: %s; bring them up, or match by "
+		   "other keys",
 		   text, list);
 }
 
@@ -429,35 +477,91 @@ static void explain_none(const struct choice *c, const char *text, struct reason
 		   c->others[0] ? c->others : "this host has no NIC");
 }
 
-/* Takes the only device that matches. Without it the leg waits, or is refused. A leg in service
- * keeps its device, and reports what would not be selected again. */
+/* Selects the only device that matches. Otherwise the leg waits or is refused. */
+static void pick_new(const struct choice *c, const char *text, struct plan_pick *pick)
+{
+	if (c->n_yes == 1) {
+		pick->ifindex = c->yes[0]->ifindex;
+	} else if (c->n_yes) {
+		pick->state = PLAN_LEG_REFUSED;
+		explain_ambiguous(c, text, &pick->why);
+	} else {
+		pick->state = PLAN_LEG_ABSENT;
+		if (c->n_unknown)
+			explain_unknown(c, text, &pick->why);
+		else
+			explain_none(c, text, &pick->why);
+	}
+}
+
+/* Keeps the device of the leg, and reports if it would not be selected again. */
+static void pick_keep(const struct plan_builder *b, const struct choice *c,
+		      const struct inv_link *keep, const char *text, struct plan_pick *pick)
+{
+	const struct property *lacks = NULL;
+	const bool fits_still = link_matches(b, &c->net->match, keep, &lacks) != ANSWER_NO;
+
+	pick->in_service = true;
+	pick->ifindex = keep->ifindex;
+	if (is_named(b, keep, &pick->why)) {
+		pick->ifindex = 0;
+		pick->state = PLAN_LEG_REFUSED;
+		return;
+	}
+	if (fits_still && c->n_yes <= 1)
+		return;
+	pick->state = PLAN_LEG_DEGRADED;
+	if (c->n_yes > 1)
+		explain_ambiguous(c, text, &pick->why);
+	else if (c->n_yes)
+		reason_set(&pick->why, "no-match",
+			   "%s matches '%.120s'; 'plenum apply' moves the leg to it",
+			   c->yes[0]->name, text);
+	else
+		explain_none(c, text, &pick->why);
+	if (!fits_still)
+		reason_prefix(&pick->why, "%s serves the leg, but does not match any more",
+			      keep->name);
+}
+
+static void pick_missing(const struct choice *c, const struct transport_choice_device *d,
+			 const char *text, struct plan_pick *pick)
+{
+	pick->state = PLAN_LEG_ABSENT;
+	if (c->n_yes == 1)
+		reason_set(&pick->why, "not-found",
+			   "the leg's device %s (%s) is missing; 'plenum apply' selects %s, which "
+			   "matches '%.120s'",
+			   d->ifname, d->device, c->yes[0]->name, text);
+	else
+		reason_set(&pick->why, "not-found",
+			   "the leg's device %s (%s) is missing; after its replacement 'plenum "
+			   "apply' selects the only device that matches '%.120s'",
+			   d->ifname, d->device, text);
+}
+
+/* A leg keeps the device of the record. Only an operator's apply selects another one, if the device
+ * is missing or does not match any more, because the plan shows the move and the operator can roll
+ * it back. */
 static void pick_set(const struct plan_builder *b, const struct choice *c, struct plan_pick *pick)
 {
-	const struct inv_link *keep = choice_in_service(b, c);
-	const struct inv_link *link = keep;
+	const struct transport_choice_device *had;
+	const struct inv_link *keep;
+	const struct property *lacks = NULL;
 	char text[SPEC_MATCH_TEXT_MAX];
 
 	spec_match_format(&c->net->match, text);
-	pick->in_service = keep != NULL;
-	if (c->n_yes > 1) {
-		pick->state = keep ? PLAN_LEG_DEGRADED : PLAN_LEG_REFUSED;
-		explain_ambiguous(c, text, &pick->why);
-	} else if (keep && !list_has(c->yes, c->n_yes, keep) &&
-		   !list_has(c->unknown, c->n_unknown, keep)) {
-		pick->state = PLAN_LEG_DEGRADED;
-		explain_none(c, text, &pick->why);
-		reason_prefix(&pick->why, "%s serves the leg, but does not match any more",
-			      keep->name);
-	} else if (!keep && c->n_unknown) {
-		pick->state = PLAN_LEG_ABSENT;
-		explain_unknown(c, text, &pick->why);
-	} else if (!keep && !c->n_yes) {
-		pick->state = PLAN_LEG_ABSENT;
-		explain_none(c, text, &pick->why);
-	} else {
-		link = keep ? keep : c->yes[0];
-	}
-	pick->ifindex = link ? link->ifindex : 0;
+	had = transport_choice_device(b->ctx->accepted, c->net->name, text);
+	keep = had ? device_find(b, had) : choice_serving(b, c);
+	if (had && keep && b->ctx->may_move && c->n_yes == 1 &&
+	    link_matches(b, &c->net->match, keep, &lacks) == ANSWER_NO)
+		keep = NULL;
+	if (keep)
+		pick_keep(b, c, keep, text, pick);
+	else if (had && !b->ctx->may_move)
+		pick_missing(c, had, text, pick);
+	else
+		pick_new(c, text, pick);
 }
 
 /* Refuses one of two legs that select the same device: the later one, unless only that is in
@@ -527,8 +631,14 @@ const struct plan_pick *plan_match_pick(const struct plan_builder *b, const stru
 	return i < ARRAY_SIZE(b->picks) ? &b->picks[i] : NULL;
 }
 
-void plan_match_show(const struct spec_net *net, struct plan_leg_info *info)
+void plan_match_show(const struct plan_builder *b, const struct spec_net *net,
+		     struct plan_leg_info *info)
 {
+	const struct plan_pick *pick = plan_match_pick(b, net);
+	const struct inv_link *l = pick ? inv_link_by_index(b->inv, pick->ifindex) : NULL;
+
+	if (l)
+		identify(l, info->selected);
 	memcpy(info->device, net->device, sizeof(info->device));
 	spec_match_format(&net->match, info->match);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Selects the devices of the legs that have `match` instead of `device`. The choice depends only on
- * the host and on the spec, not on the order of devices: exactly one device must match. A leg in
- * service keeps its device while that may still match, so that a new NIC, a lost carrier or a
- * rename does not take a leg away.
+ * the host and on the spec, not on the order of devices: exactly one device must match. A leg keeps
+ * its recorded device (transport_choice.h) over reboots and restarts of the agent, also if that
+ * device does not match any more. Only an operator's apply selects another device.
  */
 #ifndef PLENUM_NETCFG_PLAN_MATCH_H
 #define PLENUM_NETCFG_PLAN_MATCH_H
@@ -16,6 +16,7 @@ int plan_match_resolve(struct plan_builder *b, struct spec *resolved);
 /* Returns what was selected for a leg of b->given, or NULL if its device is named. */
 const struct plan_pick *plan_match_pick(const struct plan_builder *b, const struct spec_net *net);
 /* Writes the device of the leg, and its match as text, into the plan. */
-void plan_match_show(const struct spec_net *net, struct plan_leg_info *info);
+void plan_match_show(const struct plan_builder *b, const struct spec_net *net,
+		     struct plan_leg_info *info);
 
 #endif

@@ -8,6 +8,14 @@ void spec_check_match(struct spec_reader *r, const struct spec_net *net)
 	const bool named = spec_check_node(r, &net->pos, "device", NO_INDEX) != entry;
 	const bool selected = spec_check_node(r, &net->pos, "match", NO_INDEX) != entry;
 
+	if (selected && !r->spec->management_interface[0])
+		check_error(r, &net->pos, "match",
+			    "a selector must know the management interface, so that no leg takes "
+			    "it; write for example 'management: {interface: eth0}'");
+	if (selected && net->shared_ip)
+		check_error(r, &net->pos, "match",
+			    "a leg with shared-ip uses the host's own address, and a selector "
+			    "takes no device that the host depends on; write 'device'");
 	if (!named && !selected)
 		check_error(r, &net->pos, NULL,
 			    "the key 'device' is missing; write for example 'device: eth1', or "

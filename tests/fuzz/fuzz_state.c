@@ -23,7 +23,7 @@
 #include <time.h>
 
 static const struct state_kind kinds[] = {
-	{.name = "agreed", .version = 2, .scope = STATE_OF_NETNS, .bytes_max = 1U << 20},
+	{.name = "agreed", .version = 3, .scope = STATE_OF_NETNS, .bytes_max = 1U << 20},
 	{.name = "attempts", .version = 2, .scope = STATE_OF_NETNS, .bytes_max = 1U << 20},
 	{.name = "base", .version = 2, .bytes_max = 1U << 20},
 	{.name = "epoch", .version = 2, .bytes_max = 1U << 20},

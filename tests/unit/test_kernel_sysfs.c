@@ -727,13 +727,22 @@ static void test_ethtool(void **state)
 {
 	struct inventory *inv = inv_new();
 	struct inv_link *l = inv_link_add(inv);
+	const uint32_t supported[4] = {1U << 5 | 1U << 31, 0, 0, 1U << 31};
 	char buf[512];
 	struct nlmsghdr *h;
+	struct nlattr *modes;
 
 	l->ifindex = 7;
 	h = ethtool_answer(buf, ETHTOOL_MSG_LINKMODES_GET_REPLY, 7);
 	mnl_attr_put_u8(h, ETHTOOL_A_LINKMODES_DUPLEX, DUPLEX_FULL);
+	modes = mnl_attr_nest_start(h, ETHTOOL_A_LINKMODES_OURS);
+	/* 1 and 25 Gb/s are supported, and 1 Gb/s is advertised; then a word that the table lacks
+	 */
+	mnl_attr_put(h, ETHTOOL_A_BITSET_MASK, 4 * sizeof(*supported), supported);
+	mnl_attr_put(h, ETHTOOL_A_BITSET_VALUE, sizeof(*supported), supported);
+	mnl_attr_nest_end(h, modes);
 	assert_int_equal(ethtool_parse(inv, h), 0);
+	assert_int_equal(l->max_speed_mbps, 25000);
 	h = ethtool_answer(buf, ETHTOOL_MSG_FEC_GET_REPLY, 7);
 	mnl_attr_put_u32(h, ETHTOOL_A_FEC_ACTIVE, ETHTOOL_LINK_MODE_FEC_RS_BIT);
 	assert_int_equal(ethtool_parse(inv, h), 0);

@@ -4,6 +4,7 @@
  * and that a leg in service keeps its device.
  */
 #include "netcfg/host/kernel.h"
+#include "netcfg/plan/worker/transport_choice.h"
 #include "plugins/plugins.h"
 #include "tests/lib/host/plan_host.h"
 
@@ -64,14 +65,25 @@ static void add_address(struct inventory *inv, uint32_t ifindex, const char *tex
 	a->proto = proto;
 }
 
-/* Makes the plan; running NULL: nothing runs yet. The caller frees the plan. */
-static struct plan *plan_of(const struct spec *s, const struct inventory *inv,
-			    const struct plan *running)
+/* Makes the plan with the record that was written when `running` was kept; operator: the plan of an
+ * operator's apply. */
+static struct plan *plan_with(const struct spec *s, const struct inventory *inv,
+			      const struct plan *running, bool operator)
 {
-	const struct plan_context ctx = {.running = running};
+	PLENUM_CLEANUP(transport_choice_done) struct transport_choice record = {.n = 0};
+	struct plan_context ctx = {.may_move = operator};
 	struct diag d = DIAG_INIT;
 	struct plan *p = NULL;
 
+	if (running) {
+		autofree char *text = NULL;
+
+		assert_int_equal(transport_choice_follow(NULL, running, &record), 0);
+		/* as written by one agent and read by the next */
+		text = transport_choice_format(&record);
+		assert_int_equal(transport_choice_parse(&record, text), 0);
+		ctx.accepted = &record;
+	}
 	if (plan_build(s, inv, &ctx, &d, &p) < 0)
 		diag_print(&d, stderr);
 	assert_non_null(p);
@@ -79,15 +91,24 @@ static struct plan *plan_of(const struct spec *s, const struct inventory *inv,
 	return p;
 }
 
+/* Makes the plan; running NULL: nothing runs yet. The caller frees the plan. */
+static struct plan *plan_of(const struct spec *s, const struct inventory *inv,
+			    const struct plan *running)
+{
+	return plan_with(s, inv, running, false);
+}
+
 /* Asserts that leg-a has this state, reason and device (""; none); text: a part of the reason. */
-static void expect(const char *yaml, const struct inventory *inv, const struct plan *running,
-		   enum plan_leg_state state, const char *code, const char *device,
-		   const char *text)
+static void expect_with(const char *yaml, const struct inventory *inv, const struct plan *running,
+			bool operator, enum plan_leg_state state, const char *code,
+			const char *device, const char *text)
 {
 	struct spec *s = host_spec(yaml);
-	struct plan *p = plan_of(s, inv, running);
+	struct plan *p = plan_with(s, inv, running, operator);
 
-	assert_int_equal(p->legs[0].state, state);
+	if (p->legs[0].state != state)
+		fail_msg("%s is %s: %s", p->legs[0].device,
+			 plan_leg_state_to_string(p->legs[0].state), p->legs[0].reason.text);
 	assert_string_equal(p->legs[0].reason.code, code);
 	assert_string_equal(p->legs[0].device, device);
 	assert_string_equal(p->legs[0].ifname, device);
@@ -95,6 +116,13 @@ static void expect(const char *yaml, const struct inventory *inv, const struct p
 		fail_msg("'%s' has no '%s'", p->legs[0].reason.text, text);
 	plan_free(p);
 	spec_free(s);
+}
+
+static void expect(const char *yaml, const struct inventory *inv, const struct plan *running,
+		   enum plan_leg_state state, const char *code, const char *device,
+		   const char *text)
+{
+	expect_with(yaml, inv, running, false, state, code, device, text);
 }
 
 static void expect_device(const char *yaml, const struct inventory *inv, const char *device)
@@ -170,11 +198,21 @@ static void test_a_selector_never_takes_the_hosts_own_devices(void **state)
 	expect(SPEC("driver: veth"), inv, NULL, PLAN_LEG_ABSENT, "no-match", "", "");
 	inv_text_set(link_at(inv, NIC_A)->port_name, sizeof(inv->links->port_name), "pf0vf1");
 	expect_device(SPEC("driver: mlx5_core"), inv, "ens1f1");
+	/* At boot the host may have no default route yet, and its network program has already given
+	 * the device its address. */
+	add_address(inv, NIC_B, "198.51.100.9/24", 0);
+	expect(SPEC("driver: mlx5_core"), inv, NULL, PLAN_LEG_ABSENT, "no-match", "",
+	       "ens1f1 is not selected (ens1f1 has the address 198.51.100.9 of another program");
+	/* Without the management interface, any device may be that interface under another name. */
+	inv_text_set(link_at(inv, HOST_ETH0)->name, IFNAMSIZ, "eno1");
+	expect(SPEC("driver: mlx5_core, pci: '*.1'"), inv, NULL, PLAN_LEG_ABSENT, "no-match", "",
+	       "because this host has no eth0");
 	inv_free(inv);
 }
 
 #define TWO(a, b)                                                                          \
 	"host: host-a\n"                                                                   \
+	"management: {interface: eth0}\n"                                                  \
 	"networks:\n"                                                                      \
 	"  - {name: data-a, range: 10.10.1.10-10.10.1.40/16}\n"                            \
 	"  - {name: data-b, range: 10.20.1.10-10.20.1.40/16}\n"                            \
@@ -244,7 +282,7 @@ static void test_a_leg_in_service_keeps_its_device(void **state)
 	expect(SPEC("driver: ice"), inv, running, PLAN_LEG_DEGRADED, "ambiguous", "ens2",
 	       "2 devices match");
 	expect(SPEC("driver: ice"), inv, NULL, PLAN_LEG_REFUSED, "ambiguous", "", "");
-	/* the agent starts again and knows no plan */
+	/* no record: the device with the leg's addresses */
 	add_address(inv, NIC_C, "10.10.1.10/16", PLENUM_RTPROT);
 	expect(SPEC("driver: ice"), inv, NULL, PLAN_LEG_DEGRADED, "ambiguous", "ens2", "");
 	plan_free(running);
@@ -261,24 +299,115 @@ static void test_a_leg_in_service_keeps_its_device(void **state)
 	inv_free(inv);
 }
 
-static void test_a_leg_waits_for_an_unknown_speed(void **state)
+static void test_only_an_apply_moves_a_leg_to_another_device(void **state)
 {
-	static const char yaml[] = SPEC("min-speed: 100000, pci: '*.1'");
+	static const char yaml[] = SPEC("name: 'ens2*'");
 	struct inventory *inv = nics_new();
 	struct spec *s = host_spec(yaml);
 	struct plan *running = plan_of(s, inv, NULL);
 
+	/* The workers have the device by VFs, so it has no address that shows the leg. */
+	inv_text_set(link_at(inv, NIC_C)->name, IFNAMSIZ, "data0");
+	add_nic(inv, 13, "ens2np0", "ice", "0000:b0:00.0", 1, 25000);
+	expect(yaml, inv, running, PLAN_LEG_DEGRADED, "no-match", "data0",
+	       "does not match any more: ens2np0 matches 'name \"ens2*\"'; 'plenum apply' moves");
+	expect_with(yaml, inv, running, true, PLAN_LEG_USABLE, "", "ens2np0", "");
+	plan_free(running);
+	spec_free(s);
+	inv_free(inv);
+}
+
+static void test_a_missing_device_is_replaced_by_an_apply_alone(void **state)
+{
+	static const char yaml[] = SPEC("driver: ice");
+	struct inventory *inv = nics_new();
+	struct spec *s = host_spec(yaml);
+	struct plan *running = plan_of(s, inv, NULL), *without;
+
+	/* The data device is late at boot, and the other NIC would be the only one that matches. */
+	inv_text_set(link_at(inv, NIC_C)->pci, sizeof(inv->links->pci), "0000:c0:00.0");
+	expect(yaml, inv, running, PLAN_LEG_ABSENT, "not-found", "",
+	       "the leg's device ens2 (0000:AF:00.0) is missing; 'plenum apply' selects ens2");
+	expect_with(yaml, inv, running, true, PLAN_LEG_USABLE, "", "ens2", "");
+	/* The record keeps a device that is missing. */
+	without = plan_with(s, inv, running, false);
+	assert_string_equal(without->legs[0].selected, "");
+	plan_free(without);
+	inv_text_set(link_at(inv, NIC_C)->driver, sizeof(inv->links->driver), "igc");
+	expect_with(yaml, inv, running, true, PLAN_LEG_ABSENT, "no-match", "", "");
+	plan_free(running);
+	spec_free(s);
+	inv_free(inv);
+}
+
+static void test_a_leg_never_keeps_a_device_that_another_leg_names(void **state)
+{
+	struct inventory *inv = nics_new();
+	struct spec *s = host_spec(TWO("match: {driver: ice}", "device: ens1f0")),
+		    *later = host_spec(TWO("match: {driver: ice}", "device: ens2"));
+	struct plan *running = plan_of(s, inv, NULL), *p = plan_of(later, inv, running);
+
+	assert_int_equal(p->legs[0].state, PLAN_LEG_REFUSED);
+	assert_string_equal(p->legs[0].reason.code, "used-twice");
+	assert_int_equal(p->legs[1].state, PLAN_LEG_USABLE);
+	plan_free(p);
+	plan_free(running);
+	spec_free(later);
+	spec_free(s);
+	inv_free(inv);
+}
+
+static void test_the_record_keeps_the_device_of_a_leg_that_has_none_now(void **state)
+{
+	PLENUM_CLEANUP(transport_choice_done) struct transport_choice record = {.n = 0};
+	struct inventory *inv = nics_new();
+	struct spec *s = host_spec(SPEC("driver: ice"));
+	struct plan *p = plan_of(s, inv, NULL);
+
+	assert_int_equal(transport_choice_follow(NULL, p, &record), 0);
+	assert_int_equal(record.n_devices, 1);
+	plan_free(p);
+	inv_text_set(link_at(inv, NIC_C)->driver, sizeof(inv->links->driver), "igc");
+	p = plan_of(s, inv, NULL);
+	assert_int_equal(p->legs[0].state, PLAN_LEG_ABSENT);
+	assert_int_equal(transport_choice_follow(&record, p, &record), 0);
+	assert_int_equal(record.n_devices, 1);
+	assert_string_equal(record.devices[0].device, "0000:AF:00.0");
+	assert_null(transport_choice_device(&record, "leg-a", "driver igc"));
+	plan_free(p);
+	spec_free(s);
+	inv_free(inv);
+}
+
+static void test_the_supported_speed_counts_and_else_the_speed_in_use(void **state)
+{
+	static const char yaml[] = SPEC("min-speed: 100000, pci: '*.1'");
+	struct inventory *inv = nics_new();
+	struct spec *s = host_spec(yaml);
+	struct plan *running;
+
+	/* links are down at boot */
+	link_at(inv, NIC_B)->speed_mbps = 0;
+	link_at(inv, NIC_B)->max_speed_mbps = 100000;
+	expect_device(yaml, inv, "ens1f1");
+	link_at(inv, NIC_B)->speed_mbps = 10000;
+	running = plan_of(s, inv, NULL);
 	assert_string_equal(running->legs[0].device, "ens1f1");
+	/* The driver reports no link modes. */
+	link_at(inv, NIC_B)->max_speed_mbps = 0;
 	link_at(inv, NIC_B)->speed_mbps = 0;
 	link_at(inv, NIC_B)->carrier = false;
 	expect(yaml, inv, NULL, PLAN_LEG_ABSENT, "speed-unknown", "", "ens1f1 (");
-	/* a pulled cable does not take the device from the leg */
+	/* a pulled cable does not take the device from the leg, nor does a lower speed */
 	expect(yaml, inv, running, PLAN_LEG_DEGRADED, "no-carrier", "ens1f1", "");
+	link_at(inv, NIC_B)->speed_mbps = 10000;
+	link_at(inv, NIC_B)->carrier = true;
+	expect(yaml, inv, running, PLAN_LEG_DEGRADED, "no-match", "ens1f1", "");
 	plan_free(running);
 	spec_free(s);
-	/* the choice does not depend on which of two devices has its carrier first */
-	expect(SPEC("min-speed: 100000"), inv, NULL, PLAN_LEG_ABSENT, "speed-unknown", "",
-	       "ens1f1 (");
+	/* One device that matches is enough. */
+	link_at(inv, NIC_B)->speed_mbps = 0;
+	expect_device(SPEC("min-speed: 100000"), inv, "ens1f0");
 	inv_free(inv);
 }
 
@@ -286,6 +415,7 @@ static void test_ports_of_a_bond_are_selected(void **state)
 {
 	static const char yaml[] =
 		"host: host-a\n"
+		"management: {interface: eth0}\n"
 		"networks: [{name: data-a, range: 10.10.1.10-10.10.1.40/16}]\n"
 		"net:\n"
 		"  - {name: port-a, match: {pci: '*3b*.0'}, network: data-a}\n"
@@ -324,7 +454,11 @@ int main(void)
 		cmocka_unit_test(test_two_legs_do_not_get_one_device),
 		cmocka_unit_test(test_the_order_of_devices_does_not_matter),
 		cmocka_unit_test(test_a_leg_in_service_keeps_its_device),
-		cmocka_unit_test(test_a_leg_waits_for_an_unknown_speed),
+		cmocka_unit_test(test_only_an_apply_moves_a_leg_to_another_device),
+		cmocka_unit_test(test_a_missing_device_is_replaced_by_an_apply_alone),
+		cmocka_unit_test(test_a_leg_never_keeps_a_device_that_another_leg_names),
+		cmocka_unit_test(test_the_record_keeps_the_device_of_a_leg_that_has_none_now),
+		cmocka_unit_test(test_the_supported_speed_counts_and_else_the_speed_in_use),
 		cmocka_unit_test(test_ports_of_a_bond_are_selected),
 	};
 

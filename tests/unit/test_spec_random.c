@@ -254,6 +254,8 @@ static bool fits(struct maker *m, const struct spec_key *k)
 		m->selects = any(m, 4) == 0;
 	if (strcmp(k->name, "device") == 0 || strcmp(k->name, "match") == 0)
 		return m->selects == (k->name[0] == 'm');
+	if (strcmp(k->name, "shared-ip") == 0 && m->selects)
+		return false;
 	if (strcmp(k->name, "mounts") == 0)
 		return m->role == SPEC_ROLE_FRONTEND;
 	if (strcmp(k->name, "exports") == 0)
@@ -266,7 +268,8 @@ static bool is_needed(struct maker *m, const struct spec_key *k)
 {
 	return (strcmp(k->name, "network") == 0 || strcmp(k->name, "range") == 0 ||
 		strcmp(k->name, "device") == 0 || strcmp(k->name, "match") == 0 ||
-		strcmp(k->name, "driver") == 0 || strcmp(k->name, "secret-file") == 0) &&
+		strcmp(k->name, "driver") == 0 || strcmp(k->name, "management") == 0 ||
+		strcmp(k->name, "interface") == 0 || strcmp(k->name, "secret-file") == 0) &&
 	       any(m, 50) > 0;
 }
 

@@ -4,6 +4,7 @@
 #include "agent/ctl/join/ctl_join.h"
 #include "netcfg/base/file.h"
 #include "netcfg/host/kernel.h"
+#include "netcfg/plan/show/generate.h"
 #include "netcfg/spec/spec.h"
 #include "netcfg/spec/spec_schema.h"
 #include <string.h>
@@ -241,6 +242,34 @@ static void put_legs(FILE *f, const struct legs *l)
 	fprintf(f, "ha: {mode: %s}\n", l->n > 1 ? "dual-leg" : "none");
 }
 
+static bool any_match(const struct legs *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (l->all[i].match)
+			return true;
+	return false;
+}
+
+/* Writes the management interface, which a leg with match needs so that it never takes it. */
+static int put_management(FILE *f, const struct legs *l, const struct inventory *inv)
+{
+	const struct inv_link *management = generate_management(inv);
+
+	if (!management && any_match(l)) {
+		ctl_complain("the management interface is unknown, because this host has no "
+			     "default route and no SSH connection, so a leg could take it; repeat "
+			     "the join when there is a default route, or name the device of each "
+			     "leg with --nic POOL=DEVICE");
+		return CTL_DATA;
+	}
+	if (management) {
+		fputs("management: {interface: ", f);
+		spec_print_text(management->name, f);
+		fputs("}\n", f);
+	}
+	return CTL_OK;
+}
+
 int join_config_make(const struct ctl_args *a, const struct invitation *i,
 		     const struct cluster_pool *pools, size_t n, const struct inventory *inv,
 		     char **ret)
@@ -259,13 +288,14 @@ int join_config_make(const struct ctl_args *a, const struct invitation *i,
 		fputs("# Made by 'plenum join'; see plenum.yaml(5) for all keys.\nhost: ", f);
 		spec_print_text(inv->host, f);
 		fputc('\n', f);
+		r = put_management(f, &l, inv);
 		put_cluster(f, i);
 		put_legs(f, &l);
 		fputs("workers:\n  - {role: ", f);
 		spec_print_text(a->role ? a->role : "frontend", f);
 		fprintf(f, ", cores: [%s], transport: auto}\n", a->cores ? a->cores : cores);
 		*ret = file_text_end(f, ret, 0);
-		r = *ret ? CTL_OK : ctl_put_text(NULL);
+		r = r == CTL_OK && !*ret ? ctl_put_text(NULL) : r;
 	}
 	legs_done(&l);
 	return r;

@@ -34,10 +34,53 @@ static struct inv_link *link_of(struct inventory *inv, const struct nlattr *head
 	return (struct inv_link *)inv_link_by_index(inv, genl_u32(of[ETHTOOL_A_HEADER_DEV_INDEX]));
 }
 
+/* The speeds of link modes: the modes FIRST to LAST of linux/ethtool.h, which has the modes from 93
+ * on only since Linux 6.3. Modes that the table lacks are slow or not link modes. */
+static const struct {
+	uint16_t first, last;
+	uint32_t mbps;
+} mode_speeds[] = {
+	{4, 5, 1000},	  {12, 12, 10000},  {15, 15, 2500},   {17, 17, 1000},	{18, 20, 10000},
+	{21, 22, 20000},  {23, 26, 40000},  {27, 30, 56000},  {31, 33, 25000},	{34, 35, 50000},
+	{36, 39, 100000}, {40, 40, 50000},  {41, 41, 1000},   {42, 46, 10000},	{47, 47, 2500},
+	{48, 48, 5000},	  {52, 56, 50000},  {57, 61, 100000}, {62, 66, 200000}, {68, 68, 1000},
+	{69, 73, 400000}, {75, 79, 100000}, {80, 84, 200000}, {85, 89, 400000}, {93, 98, 800000},
+};
+
+/* Stores the speed of the fastest supported mode, which is known without a carrier too. */
+static void take_max_speed(struct inv_link *l, const struct nlattr *modes)
+{
+	const struct nlattr *of[ETHTOOL_A_BITSET_MAX + 1] = {NULL};
+	struct genl_attrs t = {of, ETHTOOL_A_BITSET_MAX};
+	const struct nlattr *mask;
+	const uint8_t *bytes;
+
+	if (!modes || mnl_attr_validate(modes, MNL_TYPE_NESTED) < 0)
+		return;
+	genl_attrs_parse_nested(modes, &t);
+	mask = of[ETHTOOL_A_BITSET_MASK];
+	if (!mask)
+		return;
+	bytes = mnl_attr_get_payload(mask);
+	for (size_t i = 0; i < ARRAY_SIZE(mode_speeds); i++)
+		for (unsigned bit = mode_speeds[i].first; bit <= mode_speeds[i].last; bit++) {
+			/* The kernel sends words of 32 bits in the byte order of the host. */
+			uint32_t word;
+			const size_t at = bit / 32 * sizeof(word);
+
+			if (at + sizeof(word) > mnl_attr_get_payload_len(mask))
+				break;
+			memcpy(&word, bytes + at, sizeof(word));
+			if (word >> bit % 32 & 1)
+				l->max_speed_mbps = MAX_OF(l->max_speed_mbps, mode_speeds[i].mbps);
+		}
+}
+
 static void take_modes(struct inv_link *l, const struct nlattr **of)
 {
 	const struct nlattr *a = of[ETHTOOL_A_LINKMODES_DUPLEX];
 
+	take_max_speed(l, of[ETHTOOL_A_LINKMODES_OURS]);
 	if (!a || mnl_attr_validate(a, MNL_TYPE_U8) < 0)
 		return;
 	if (mnl_attr_get_u8(a) == DUPLEX_FULL)

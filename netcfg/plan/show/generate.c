@@ -73,9 +73,7 @@ static const struct inv_link *default_route_find(const struct inventory *inv)
 	return best ? inv_link_by_index(inv, best->oif) : NULL;
 }
 
-/* Returns the management interface: the interface of the default route or, if there is no default
- * route, that of an SSH connection. */
-static const struct inv_link *management_find(const struct inventory *inv)
+const struct inv_link *generate_management(const struct inventory *inv)
 {
 	const struct inv_link *link = default_route_find(inv);
 
@@ -578,7 +576,7 @@ static int draft_check(struct generator *g, const char *text)
 
 char *generate_yaml(const struct inventory *inv)
 {
-	struct generator g = {.inv = inv, .management = management_find(inv)};
+	struct generator g = {.inv = inv, .management = generate_management(inv)};
 	char *text = NULL;
 	int r = find_candidates(&g);
 

@@ -5,12 +5,13 @@
 #include "netcfg/base/vec.h"
 #include <inttypes.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #define VF_MAX 65535
 
 static const struct state_kind kind = {.name = "agreed",
-				       .version = 2,
+				       .version = 3, /* 3: devices of legs with match */
 				       .old_until = 1,
 				       .scope = STATE_OF_NETNS,
 				       .bytes_max = 1U << 20};
@@ -18,6 +19,7 @@ static const struct state_kind kind = {.name = "agreed",
 void transport_choice_done(struct transport_choice *a)
 {
 	free(a->entries);
+	free(a->devices);
 	*a = (struct transport_choice){0};
 }
 
@@ -61,6 +63,25 @@ const struct transport_choice_entry *transport_choice_find(const struct transpor
 			return e;
 	}
 	return NULL;
+}
+
+const struct transport_choice_device *transport_choice_device(const struct transport_choice *a,
+							      const char *leg, const char *match)
+{
+	for (size_t i = 0; a && i < a->n_devices; i++)
+		if (strcmp(a->devices[i].leg, leg) == 0 && strcmp(a->devices[i].match, match) == 0)
+			return &a->devices[i];
+	return NULL;
+}
+
+static int add_device(struct transport_choice *a, const struct transport_choice_device *d)
+{
+	struct transport_choice_device *added = vec_add(&a->devices, &a->n_devices, sizeof(*added));
+
+	if (!added)
+		return -ENOMEM;
+	*added = *d;
+	return 0;
 }
 
 unsigned transport_choice_core(const struct transport_choice *a, const struct plan_worker *w)
@@ -121,14 +142,38 @@ static int parse_leg(struct state_file *f, struct transport_choice_entry *e, boo
 	return e->leg[0] ? 0 : STATE_TORN;
 }
 
+/* Parses "LEG device IDENTITY name NAME match TEXT". */
+static int parse_device(struct transport_choice *a, struct state_file *f)
+{
+	struct transport_choice_device d = {.leg = ""};
+	const char *text;
+
+	state_file_copy(f, d.leg, sizeof(d.leg));
+	state_file_expect(f, "device");
+	state_file_copy(f, d.device, sizeof(d.device));
+	state_file_expect(f, "name");
+	state_file_copy(f, d.ifname, sizeof(d.ifname));
+	state_file_expect(f, "match");
+	text = state_file_text(f);
+	if (strlen(text) >= sizeof(d.match))
+		return STATE_TORN;
+	snprintf(d.match, sizeof(d.match), "%s", text);
+	if (!state_file_line_ends(f) || !d.leg[0] || !d.device[0] || !d.match[0])
+		return STATE_TORN;
+	return add_device(a, &d);
+}
+
 static int parse_line(struct transport_choice *a, struct state_file *f, bool stale)
 {
 	struct transport_choice_entry e = {.transport = SPEC_TRANSPORT_UDP,
 					   .vf = TRANSPORT_CHOICE_NO_VF};
-	const char *what;
+	const char *what = state_file_word(f);
 	int r;
 
-	state_file_expect(f, "core");
+	if (strcmp(what, "select") == 0)
+		return parse_device(a, f);
+	if (strcmp(what, "core") != 0)
+		return STATE_TORN;
 	e.core = (unsigned)state_file_number(f, UINT_MAX);
 	what = state_file_word(f);
 	if (strcmp(what, "transport") == 0)
@@ -187,6 +232,18 @@ static void put_all(struct state_draft *d, const struct transport_choice *a)
 			state_draft_put(d, "vf %" PRIu32, e->vf);
 		state_draft_end(d);
 	}
+	for (size_t i = 0; i < a->n_devices; i++) {
+		const struct transport_choice_device *e = &a->devices[i];
+
+		state_draft_put(d, "select");
+		state_draft_word(d, e->leg);
+		state_draft_put(d, "device");
+		state_draft_word(d, e->device);
+		state_draft_put(d, "name");
+		state_draft_word(d, e->ifname);
+		state_draft_put(d, "match");
+		state_draft_text(d, e->match);
+	}
 }
 
 char *transport_choice_format(const struct transport_choice *a)
@@ -228,6 +285,23 @@ static int follow_leg(const struct transport_choice *a, const struct plan *plan,
 	return transport_choice_add(ret, &e);
 }
 
+/* A leg that has no device now keeps its entry. */
+static int follow_device(const struct transport_choice *a, const struct plan_leg_info *info,
+			 struct transport_choice *ret)
+{
+	const struct transport_choice_device *had =
+		info->match[0] ? transport_choice_device(a, info->name, info->match) : NULL;
+	struct transport_choice_device d = {.leg = ""};
+
+	if (!info->match[0] || !info->selected[0] || info->state == PLAN_LEG_REFUSED)
+		return had ? add_device(ret, had) : 0;
+	memcpy(d.leg, info->name, sizeof(d.leg));
+	memcpy(d.match, info->match, sizeof(d.match));
+	memcpy(d.device, info->selected, sizeof(d.device));
+	snprintf(d.ifname, sizeof(d.ifname), "%.*s", IFNAMSIZ - 1, info->device);
+	return add_device(ret, &d);
+}
+
 int transport_choice_follow(const struct transport_choice *a, const struct plan *plan,
 			    struct transport_choice *ret)
 {
@@ -243,6 +317,8 @@ int transport_choice_follow(const struct transport_choice *a, const struct plan 
 		for (size_t leg = 0; leg < plan->n_legs && r == 0; leg++)
 			r = follow_leg(a, plan, leg, w, &next);
 	}
+	for (size_t i = 0; i < plan->n_legs && r == 0; i++)
+		r = follow_device(a, &plan->legs[i], &next);
 	if (r < 0) {
 		transport_choice_done(&next);
 		return r;

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The record of accepted transports. An apply may move a worker with `transport: auto` from the
- * kernel's sockets to VFs. If the apply is kept, the record gets the worker's core, its transport,
- * and the devices that the worker uses on its legs. Later plans choose the recorded transport again
- * without an operator, even after a reboot. Any other move, such as a move to another device of a
- * leg, waits for an operator's apply. The record also has the VF numbers of all workers, which are
- * valid for one boot, so that a worker keeps its VF when others are added or removed. The agent
- * reads the record before planning, and writes it when a plan was kept. It is a record file
- * (state_file.h) of the kind "agreed":
+ * The record of accepted transports. When an apply moves a worker with `transport: auto` from the
+ * kernel's sockets to VFs and is kept, the record gets the worker's core, its transport, and the
+ * devices that it uses on its legs. Later plans choose the recorded transport again without an
+ * operator, even after a reboot. Any other move, such as a move to another device of a leg, waits
+ * for an operator's apply. The record also has the VF numbers of all workers, which are valid for
+ * one boot, so that a worker keeps its VF when others are added or removed. A leg with
+ * `net[].match` has an entry with the device that was selected for it; later plans use this device
+ * again, and only an operator's apply selects another one (plan_match.h). The agent reads the
+ * record before planning, and writes it when a plan was kept. It is a record file (state_file.h) of
+ * the kind "agreed":
  *
  * 	core 2 transport dpdk
  * 	core 2 leg leg-a device 3c:ec:ef:00:00:01 vf 0
+ * 	select leg-a device 3c:ec:ef:00:00:01 name ens1f0 match driver mlx5_core
  */
 #ifndef PLENUM_NETCFG_TRANSPORT_CHOICE_H
 #define PLENUM_NETCFG_TRANSPORT_CHOICE_H
@@ -31,9 +34,19 @@ struct transport_choice_entry {
 	uint32_t vf;
 };
 
+/* The device that was selected for a leg with `match`. */
+struct transport_choice_device {
+	char leg[PLENUM_NAME_MAX];
+	char match[SPEC_MATCH_TEXT_MAX]; /* the match by which it was selected */
+	char device[PLAN_DEVICE_MAX];	 /* its identity (plan_match.c) */
+	char ifname[IFNAMSIZ];		 /* its name at that time */
+};
+
 struct transport_choice {
 	struct transport_choice_entry *entries;
 	size_t n;
+	struct transport_choice_device *devices;
+	size_t n_devices;
 };
 
 /* Reads the record into a, which may hold an earlier record and stays unchanged on failure. Returns
@@ -55,6 +68,10 @@ void transport_choice_done(struct transport_choice *a);
 
 /* Appends the entry. Returns 0 or -ENOMEM. */
 int transport_choice_add(struct transport_choice *a, const struct transport_choice_entry *e);
+/* Returns the device selected for the leg by this match, borrowed, or NULL if there is none. a may
+ * be NULL. */
+const struct transport_choice_device *transport_choice_device(const struct transport_choice *a,
+							      const char *leg, const char *match);
 /* Writes the permanent identity of a device: its permanent MAC address or, if it has none, its PCI
  * address. */
 void transport_choice_identify(const struct inv_link *device, char ret[static PLAN_DEVICE_MAX]);
