@@ -9,11 +9,15 @@
 /* Returns whether the link belongs to a leg or is the device below a leg. */
 static bool is_leg(const struct agent *a, const char *ifname, uint32_t ifindex)
 {
-	/* A leg's link may be a VLAN that the agent created, so the spec does not name it. */
-	for (size_t i = 0; a->running.plan && i < a->running.plan->n_legs; i++)
-		if (a->running.plan->legs[i].ifindex == ifindex ||
-		    (ifname[0] && strcmp(a->running.plan->legs[i].ifname, ifname) == 0))
+	/* A leg's link may be a VLAN that the agent created, so the spec does not name it. The spec
+	 * does not name a device that was selected by match either. */
+	for (size_t i = 0; a->running.plan && i < a->running.plan->n_legs; i++) {
+		const struct plan_leg_info *leg = &a->running.plan->legs[i];
+
+		if (leg->ifindex == ifindex || (ifname[0] && strcmp(leg->ifname, ifname) == 0) ||
+		    (ifname[0] && leg->match[0] && strcmp(leg->device, ifname) == 0))
 			return true;
+	}
 	for (size_t i = 0; a->running.inv && i < a->running.spec->n_nets; i++) {
 		const char *device = a->running.spec->nets[i].device;
 		const struct inv_link *link = inv_link_find(a->running.inv, device);

@@ -19,8 +19,8 @@
 #include "agent/clients/clients.h"
 #include "netcfg/plan/plan_conflict.h"
 #include "netcfg/plan/plan_owned.h"
+#include "netcfg/plan/transport_choice.h"
 #include "netcfg/plan/worker/plan_worker_ids.h"
-#include "netcfg/plan/worker/transport_choice.h"
 #include <inttypes.h>
 
 struct agent;

@@ -71,22 +71,22 @@ struct ctl_args {
 	bool auto_label, inet6, shared_ip, soft_roce, rdma_off, rdma_on, rdma_only;
 	struct ctl_list forces; /* for apply, confirm and rollback */
 	bool dry_run;
-	bool outdated;	       /* for worker restart */
-	const char *core;      /* for worker move */
-	bool bad, all;	       /* for doctor */
-	const char *answers;   /* for setup: path of a file with answers */
-	const char *confirm;   /* for apply and rollback: a time such as 120s */
-	const char *expect;    /* for changes: the version on which they are based */
-	const char *snapshot;  /* for inventory */
-	const char *inventory; /* for plan */
-	const char *role;      /* for token add and join */
+	bool outdated;		     /* for worker restart */
+	const char *core;	     /* for worker move */
+	bool bad, all;		     /* for doctor */
+	const char *answers;	     /* for setup: path of a file with answers */
+	const char *confirm;	     /* for apply and rollback: a time such as 120s */
+	const char *expect;	     /* for changes: the version on which they are based */
+	const char *snapshot;	     /* for inventory */
+	const char *inventory;	     /* for plan */
+	const char *role;	     /* for token add and join */
 	const char *cluster, *cores; /* for join, which also takes token_file */
-	struct ctl_list nics;			  /* for join: POOL=DEVICE or POOL={MATCH} */
-	bool yes;				  /* for join: do not ask */
-	const char *valid;			  /* for cluster invite: a time such as 1h */
-	const char *peer;			  /* for doctor */
-	const char *leg;			  /* for ping, capture, top and fault add */
-	const char *size, *count;		  /* for ping */
+	struct ctl_list nics;	     /* for join: POOL=DEVICE or POOL={MATCH} */
+	bool yes;		     /* for join: do not ask */
+	const char *valid;	     /* for cluster invite: a time such as 1h */
+	const char *peer;	     /* for doctor */
+	const char *leg;	     /* for ping, capture, top and fault add */
+	const char *size, *count;    /* for ping */
 	const char *drop, *duplicate, *reorder, *delay, *direction, *ttl; /* for fault add */
 	bool blackhole;
 	const char *worker, *write, *seconds, *packets, *snap, *buffer, *keys; /* for capture */

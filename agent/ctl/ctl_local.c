@@ -9,8 +9,8 @@
 #include "netcfg/plan/plan_pools.h"
 #include "netcfg/plan/show/generate.h"
 #include "netcfg/plan/show/snapshot.h"
+#include "netcfg/plan/transport_choice.h"
 #include "netcfg/plan/worker/plan_worker_ids.h"
-#include "netcfg/plan/worker/transport_choice.h"
 #include "netcfg/spec/spec.h"
 #include <string.h>
 #include <sys/random.h>

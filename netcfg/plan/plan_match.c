@@ -4,7 +4,7 @@
 #include "netcfg/base/vec.h"
 #include "netcfg/host/kernel.h"
 #include "netcfg/plan/plan_guard.h"
-#include "netcfg/plan/worker/transport_choice.h"
+#include "netcfg/plan/transport_choice.h"
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -285,8 +285,8 @@ static bool has_foreign_address(const struct plan_builder *b, const struct inv_l
 		if (a->ifindex != l->ifindex || plan_addr_is_ours(b, a) ||
 		    ip_addr_is_link_local(&a->ip.addr))
 			continue;
-		reason_set(why, "foreign-address", "%s has the address %s of another program",
-			   l->name, ip_addr_format(&a->ip.addr, ip, sizeof(ip)));
+		reason_set(why, "management", "%s has the address %s of another program", l->name,
+			   ip_addr_format(&a->ip.addr, ip, sizeof(ip)));
 		return true;
 	}
 	return false;

@@ -270,16 +270,10 @@ static const struct spec_key net_keys[] = {
 	{"match", SPEC_TYPE_MAP, .table = &spec_match_table, FIELD(spec_net, match),
 	 .help = "Selects the device by its properties, in place of 'device', so that many hosts can have the same file. Exactly"
 		 " one device of the host has all of them. Patterns have '*', '?' and [...] as in a shell.\n"
-		 "The key management.interface is required. Only NICs are selected (no VFs, and of virtual interfaces only veth),"
-		 " never the management interface, a device with a default route or with an address of another program (except by"
-		 " 'subnet'), a port of a bridge or of another bond, or a device that another leg names. While the host has no"
-		 " interface with the name in management.interface, no device is selected.\n"
-		 "If no device matches, the leg waits. If several match, the leg is refused.\n"
-		 "The agent records the selected device. The leg keeps this device after a reboot and after a restart of the"
-		 " agent, also if the device does not match any more or another one matches too; then the leg is degraded. If the"
-		 " device is missing, the leg waits for it. Only 'plenum apply' selects another device: if the recorded one is"
-		 " missing or does not match any more, and exactly one other device matches. A change of 'match' selects again.\n"
-		 "Not with shared-ip.",
+		 "Requires management.interface. Selects only NICs (no VFs; of virtual interfaces only veth), never the management"
+		 " interface, a device with a default route or (without 'subnet') an address of another program, a port of a bridge"
+		 " or another bond, or a device that another leg names. If several match, the leg is refused.\n"
+		 "A leg keeps its device, also after a reboot. If that is missing, 'plenum apply' selects another that matches.",
 	 .example = "{driver: mlx5_core, numa: 0}"},
 	{"network", SPEC_TYPE_NAME, FIELD(spec_net, network),
 	 .fallback_doc = "none; required without shared-ip",

@@ -13,8 +13,8 @@
 #include "agent/supervise/handover/rundir.h"
 #include "netcfg/base/log.h"
 #include "netcfg/plan/plan_owned.h"
+#include "netcfg/plan/transport_choice.h"
 #include "netcfg/plan/worker/plan_worker_ids.h"
-#include "netcfg/plan/worker/transport_choice.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  * return, which VF each worker has, and the reasons of fallbacks.
  */
 #include "netcfg/feature/plan_vf.h"
+#include "netcfg/plan/transport_choice.h"
 #include "netcfg/plan/worker/plan_worker_ids.h"
-#include "netcfg/plan/worker/transport_choice.h"
 #include "plugins/plugins.h"
 #include "tests/lib/host/plan_host.h"
 

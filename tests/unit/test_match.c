@@ -4,7 +4,7 @@
  * and that a leg in service keeps its device.
  */
 #include "netcfg/host/kernel.h"
-#include "netcfg/plan/worker/transport_choice.h"
+#include "netcfg/plan/transport_choice.h"
 #include "plugins/plugins.h"
 #include "tests/lib/host/plan_host.h"
 

@@ -10,8 +10,8 @@
 #include "netcfg/base/boot_stamp.h"
 #include "netcfg/base/file.h"
 #include "netcfg/plan/plan_owned.h"
+#include "netcfg/plan/transport_choice.h"
 #include "netcfg/plan/worker/plan_worker_ids.h"
-#include "netcfg/plan/worker/transport_choice.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>

@@ -13,8 +13,8 @@
  */
 #include "netcfg/apply/apply.h"
 #include "netcfg/feature/plan_vf.h"
+#include "netcfg/plan/transport_choice.h"
 #include "netcfg/plan/worker/plan_worker_ids.h"
-#include "netcfg/plan/worker/transport_choice.h"
 #include "plugins/plugins.h"
 #include "tests/lib/kernel/kernel_fake.h"
 #include <dirent.h>

@@ -72,7 +72,7 @@ static int check_file(struct file *f)
 	}
 	while (len && (text[len - 1] == '\n' || text[len - 1] == '\r'))
 		text[--len] = '\0';
-	same = strncmp(text, f->text, len) == 0 &&
+	same = strlen(f->text) >= len && memcmp(text, f->text, len) == 0 &&
 	       strspn(f->text + len, "\r\n") == strlen(f->text + len);
 	explicit_bzero(text, len);
 	if (same)
@@ -170,7 +170,12 @@ int ctl_cmd_join(const struct ctl_args *a)
 	if (r == CTL_OK && !a->dry_run)
 		r = ctl_setup_look_at_agent(a, &agent_runs);
 	if (r == CTL_OK && !a->dry_run && (a->yes || ctl_setup_consents())) {
-		r = write_files(files, n);
+		/* The operator may have answered late, or another join ran meanwhile. */
+		r = refuse_existing();
+		for (size_t k = 0; k < n && r == CTL_OK; k++)
+			r = check_file(&files[k]);
+		if (r == CTL_OK)
+			r = write_files(files, n);
 		if (r == CTL_OK) {
 			r = ctl_setup_write(yaml);
 			if (r != CTL_OK)

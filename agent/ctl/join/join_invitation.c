@@ -27,6 +27,17 @@ static const char *text_of(const json_t *o, const char *key)
 	return json_string_value(json_object_get(o, key));
 }
 
+static bool all_texts(const json_t *list)
+{
+	const json_t *o;
+	size_t i;
+
+	json_array_foreach (list, i, o)
+		if (!json_is_string(o))
+			return false;
+	return json_array_size(list) > 0;
+}
+
 /* Returns whether the member, if there is one, is a text, and the file may have it. */
 static bool member_is_valid(const char *file, const char *key, const json_t *value)
 {
@@ -48,10 +59,12 @@ static bool member_is_valid(const char *file, const char *key, const json_t *val
 			     file, INVITATION_VERSION);
 		return false;
 	}
-	if ((strcmp(key, "etcd") == 0 || strcmp(key, "legs") == 0) && json_is_array(value) &&
-	    json_array_size(value) > 0)
+	if (strcmp(key, "etcd") == 0 && all_texts(value))
 		return true;
-	ctl_complain("%s: %.40s: expected etcd, legs, cluster, ca, user, password, security, "
+	if (strcmp(key, "legs") == 0 && json_is_array(value) && json_array_size(value) > 0)
+		return true;
+	ctl_complain("%s: %.40s: expected etcd with texts, legs with maps, cluster, ca, user, "
+		     "password, security, "
 		     "secret or expires, as 'plenum cluster invite' writes them",
 		     file, key);
 	return false;
@@ -195,7 +208,7 @@ void invitation_done(struct invitation *i)
 /* Adds the text of a file, without the newline at its end if it has one line. */
 static int add_file(json_t *o, const char *key, const char *path, bool one_line)
 {
-	struct reason why;
+	struct reason why = {.code = ""};
 	char *text = NULL;
 	size_t len = 0;
 	int r;
@@ -206,7 +219,7 @@ static int add_file(json_t *o, const char *key, const char *path, bool one_line)
 		    ? secret_read_file(path, JOIN_FILE_BYTES_MAX, &text, &len, &why)
 		    : file_read(path, JOIN_FILE_BYTES_MAX, &text, &len);
 	if (r < 0) {
-		ctl_complain("cannot read %s: %s", path, strerror(-r));
+		ctl_complain("cannot read %s: %s", path, why.text[0] ? why.text : strerror(-r));
 		return r == -EACCES ? CTL_NO_PERMISSION : CTL_NO_INPUT;
 	}
 	if (one_line)

@@ -5,9 +5,9 @@
 #include "netcfg/plan/backend.h"
 #include "netcfg/plan/plan_feature.h"
 #include "netcfg/plan/plan_shared.h"
+#include "netcfg/plan/transport_choice.h"
 #include "netcfg/plan/worker/plan_kernel_port.h"
 #include "netcfg/plan/worker/plan_vf_assign.h"
-#include "netcfg/plan/worker/transport_choice.h"
 #include <stdio.h>
 #include <string.h>
 

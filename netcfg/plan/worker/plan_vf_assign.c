@@ -2,7 +2,7 @@
 /* Assigns VF numbers to workers. It does not need the devices. */
 #include "netcfg/plan/worker/plan_vf_assign.h"
 #include "netcfg/plan/backend.h"
-#include "netcfg/plan/worker/transport_choice.h"
+#include "netcfg/plan/transport_choice.h"
 #include <string.h>
 
 static bool is_given(const struct plan *p, const struct plan_leg *leg, uint32_t n)

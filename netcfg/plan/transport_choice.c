@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reads and writes the record of accepted transports, and updates it by a plan. */
-#include "netcfg/plan/worker/transport_choice.h"
+#include "netcfg/plan/transport_choice.h"
 #include "netcfg/base/state_file.h"
 #include "netcfg/base/vec.h"
 #include <inttypes.h>
