@@ -13,6 +13,7 @@
 #include "agent/leg_wiring.h"
 #include "agent/lldp/lldp.h"
 #include "agent/membership.h"
+#include "agent/rollout_host.h"
 #include "agent/supervise/handover/fd_store.h"
 #include "netcfg/base/os/limit.h"
 #include <pwd.h>
@@ -513,11 +514,23 @@ static void on_spec(struct agent *a)
 		faults_end(&a->faults, 0, "the configuration no longer allows faults");
 }
 
+static void on_applied(struct agent *a, const struct reconcile_client *c,
+		       const struct reconcile_answer *answer)
+{
+	if (!rollout_host_on_applied(a, c, answer))
+		control_on_applied(a, c, answer);
+}
+
+static void on_decided(struct agent *a, const struct reconcile_decision *d)
+{
+	if (!rollout_host_on_decided(d))
+		control_on_decided(a, d);
+}
+
 static int open_sources(struct agent *a)
 {
-	static const struct reconcile_setup results = {.on_applied = control_on_applied,
-						       .on_decided = control_on_decided,
-						       .on_spec = on_spec};
+	static const struct reconcile_setup results = {
+		.on_applied = on_applied, .on_decided = on_decided, .on_spec = on_spec};
 	struct loop *l = a->loop;
 	int fd = a->kernel->ops->watch_fd(a->kernel), r;
 

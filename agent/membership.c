@@ -4,6 +4,7 @@
 #include "agent/base/path.h"
 #include "agent/cluster/records.h"
 #include "agent/control.h"
+#include "agent/rollout_host.h"
 #include "agent/status.h"
 #include <stdio.h>
 #include <string.h>
@@ -256,6 +257,8 @@ static void on_change(void *user)
 	struct agent *a = user;
 	json_t *problems = cluster_problems(a->cluster, a->running.spec);
 
+	if (problems)
+		rollout_host_problems(a, problems);
 	if (problems && problems_set(&a->problems, PROBLEMS_CLUSTER, NULL, problems)) {
 		agent_update_state(a);
 		agent_publish(a);
@@ -302,6 +305,11 @@ static void on_pools(void *user)
 		on_servers(a);
 }
 
+static void on_turn(void *user, const struct privsep_cluster_turn *turn, int fd)
+{
+	rollout_host_on_turn(user, turn, fd);
+}
+
 static void on_taken(void *user)
 {
 	struct agent *a = user;
@@ -334,8 +342,10 @@ void membership_take_spec(struct agent *a)
 	if (a->membership->pools_changed)
 		on_servers(a);
 	a->membership->pools_changed = false;
-	if (cluster_is_used(a->cluster))
-		loop_timer_arm(a->membership->timer, NSEC_PER_SEC / 2);
+	if (!cluster_is_used(a->cluster))
+		return;
+	loop_timer_arm(a->membership->timer, NSEC_PER_SEC / 2);
+	rollout_host_take_spec(a);
 }
 
 /* ---- notes about peers ---- */
@@ -381,6 +391,7 @@ int membership_init(struct agent *a)
 				      .on_servers = on_servers,
 				      .on_pools = on_pools,
 				      .on_taken = on_taken,
+				      .on_turn = on_turn,
 				      .on_list = control_on_list,
 				      .user = a};
 	struct membership *m = calloc(1, sizeof(*m));
@@ -398,6 +409,8 @@ int membership_init(struct agent *a)
 		    : -ENOMEM;
 	if (r >= 0)
 		r = loop_add_timer(a->loop, NSEC_PER_MSEC, on_pools_timer, a, &m->pools_timer);
+	if (r >= 0)
+		r = rollout_host_init(a, on_change);
 	return r < 0 ? r : cluster_new(&setup, &a->cluster);
 }
 
@@ -405,6 +418,7 @@ void membership_done(struct agent *a)
 {
 	struct membership *m = a->membership;
 
+	rollout_host_done(a);
 	a->cluster = cluster_free(a->cluster);
 	servers_done(&a->servers);
 	plan_pools_done(&a->pools);

@@ -49,7 +49,7 @@ static int make_body(struct api_call *c, int *ret_fd)
 	int fd;
 
 	*ret_fd = -1;
-	if (m->type == PRIVSEP_PUT_STAGED) {
+	if (m->type == PRIVSEP_PUT_STAGED || m->type == PRIVSEP_DOCUMENT_SET) {
 		fd = memfd_new_sealed("plenum-body", c->body, c->body_len);
 	} else if (m->type == PRIVSEP_NET_ADD || m->type == PRIVSEP_NET_SET) {
 		text = api_body_normalise(c->body, c->body_len);

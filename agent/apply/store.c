@@ -33,7 +33,10 @@ static int make_paths(struct store *st, const char *config, const char *state_di
 	st->base_file = path_join(state_dir, "base");
 	if (st->dropin_dir)
 		st->cli_file = path_join(st->dropin_dir, STORE_CLI_FILE);
-	return st->staged && st->check_dir && st->base_file && st->cli_file && st->next_dir
+	if (st->dropin_dir)
+		st->document_file = path_join(st->dropin_dir, STORE_DOCUMENT_FILE);
+	return st->staged && st->check_dir && st->base_file && st->cli_file && st->document_file &&
+			       st->next_dir
 		       ? 0
 		       : -ENOMEM;
 }
@@ -54,6 +57,7 @@ void store_done(struct store *st)
 	free(st->file);
 	free(st->dropin_dir);
 	free(st->cli_file);
+	free(st->document_file);
 	free(st->next_dir);
 	free(st->staged);
 	free(st->check_dir);
@@ -71,8 +75,8 @@ struct store_source store_disk(const struct store *st)
 
 /* ---- drop-ins of a staged change ---- */
 
-/* Links all drop-ins except 50-cli.yaml into check_dir. */
-static int link_dropins(const struct store *st)
+/* Links all drop-ins except one into check_dir. */
+static int link_dropins(const struct store *st, const char *except)
 {
 	autofree char *real = realpath(st->dropin_dir, NULL);
 	struct dirent *e;
@@ -84,7 +88,7 @@ static int link_dropins(const struct store *st)
 	while (r >= 0 && (e = readdir(d))) {
 		autofree char *target = NULL, *name = NULL;
 
-		if (!store_is_dropin(e) || strcmp(e->d_name, STORE_CLI_FILE) == 0)
+		if (!store_is_dropin(e) || strcmp(e->d_name, except) == 0)
 			continue;
 		target = path_join(real, e->d_name);
 		name = path_join(st->check_dir, e->d_name);
@@ -97,11 +101,9 @@ static int link_dropins(const struct store *st)
 	return r;
 }
 
-/* Fills check_dir with the drop-ins and the text of 50-cli.yaml. cli NULL: leaves out
- * 50-cli.yaml. */
-static int make_check(const struct store *st, const char *cli)
+int store_make_check(const struct store *st, const char *file, const char *text)
 {
-	autofree char *path = path_join(st->check_dir, STORE_CLI_FILE);
+	autofree char *path = path_join(st->check_dir, file);
 	int r = folder_remove(st->check_dir);
 
 	if (!path)
@@ -109,8 +111,8 @@ static int make_check(const struct store *st, const char *cli)
 	if (r >= 0 && mkdir(st->check_dir, 0700) < 0)
 		r = -errno;
 	if (r >= 0)
-		r = link_dropins(st);
-	return r >= 0 && cli ? file_write(path, cli, strlen(cli), 0600) : r;
+		r = link_dropins(st, file);
+	return r >= 0 && text ? file_write(path, text, strlen(text), 0600) : r;
 }
 
 /* ---- the staged tree ---- */
@@ -126,8 +128,8 @@ static void tree_source_done(struct tree_source *s)
 	free(s->dropin_dir);
 }
 
-static int tree_source_init(struct store *st, const char *tree, bool whole, const char *cli,
-			    struct tree_source *ret)
+static int tree_source_init(struct store *st, const char *tree, bool whole, const char *file,
+			    const char *text, struct tree_source *ret)
 {
 	int r = 0;
 
@@ -135,7 +137,7 @@ static int tree_source_init(struct store *st, const char *tree, bool whole, cons
 		ret->file = path_join(tree, STORE_WHOLE);
 		ret->dropin_dir = path_join(tree, "plenum.d");
 	} else {
-		r = make_check(st, cli);
+		r = store_make_check(st, file, text);
 		ret->file = strdup(st->file);
 		ret->dropin_dir = strdup(st->check_dir);
 	}
@@ -145,18 +147,22 @@ static int tree_source_init(struct store *st, const char *tree, bool whole, cons
 int store_next(struct store *st, struct store_source *ret)
 {
 	PLENUM_CLEANUP(tree_source_done) struct tree_source from = {NULL, NULL};
-	autofree char *whole = NULL, *cli = NULL;
+	autofree char *whole = NULL, *cli = NULL, *document = NULL;
 	size_t len;
 	int r = store_read_staged(st, STORE_WHOLE, &whole, &len);
 
 	if (r >= 0)
 		r = store_read_staged(st, STORE_CLI, &cli, &len);
-	if (r >= 0 && !whole && !cli) {
+	if (r >= 0)
+		r = store_read_staged(st, STORE_DOCUMENT, &document, &len);
+	if (r >= 0 && !whole && !cli && !document) {
 		*ret = store_disk(st);
 		return 0;
 	}
 	if (r >= 0)
-		r = tree_source_init(st, st->staged, whole, cli, &from);
+		r = tree_source_init(st, st->staged, whole,
+				     document ? STORE_DOCUMENT_FILE : STORE_CLI_FILE,
+				     document ? document : cli, &from);
 	if (r < 0)
 		return r;
 	free(st->next_file);
@@ -192,14 +198,14 @@ static int load_tree(struct store *st, const char *tree, bool whole, const char 
 		     struct diag *d, struct spec **ret)
 {
 	PLENUM_CLEANUP(tree_source_done) struct tree_source from = {NULL, NULL};
-	int r = tree_source_init(st, tree, whole, cli, &from);
+	int r = tree_source_init(st, tree, whole, STORE_CLI_FILE, cli, &from);
 
 	if (r < 0)
 		return store_error(d, st->check_dir, "made", r);
 	return spec_load(from.file, from.dropin_dir, d, ret);
 }
 
-static int swap_tree(const struct store *st, const char *tree, struct diag *d)
+int store_swap_tree(const struct store *st, const char *tree, struct diag *d)
 {
 	unsigned flags = store_has_staged(st) ? RENAME_EXCHANGE : 0;
 
@@ -231,7 +237,7 @@ static int try_tree(struct store *st, const char *tree, const char *whole, size_
 	return load_tree(st, tree, whole, cli, d, ret);
 }
 
-static char *next_tree(const struct store *st)
+char *store_next_tree(const struct store *st)
 {
 	char *tree;
 
@@ -241,7 +247,7 @@ static char *next_tree(const struct store *st)
 int store_try(struct store *st, const char *whole, size_t len, const char *cli, struct diag *d,
 	      struct spec **ret)
 {
-	autofree char *tree = next_tree(st);
+	autofree char *tree = store_next_tree(st);
 	int r = tree ? try_tree(st, tree, whole, len, cli, d, ret) : -ENOMEM;
 
 	if (tree)
@@ -251,7 +257,7 @@ int store_try(struct store *st, const char *whole, size_t len, const char *cli, 
 
 int store_stage(struct store *st, const char *whole, size_t len, const char *cli, struct diag *d)
 {
-	autofree char *tree = next_tree(st);
+	autofree char *tree = store_next_tree(st);
 	const bool replaces = !cli;
 	struct spec *spec = NULL;
 	int r;
@@ -273,7 +279,7 @@ int store_stage(struct store *st, const char *whole, size_t len, const char *cli
 		r = r < 0 ? store_error(d, tree, "written", r) : 0;
 	}
 	if (r >= 0)
-		r = swap_tree(st, tree, d);
+		r = store_swap_tree(st, tree, d);
 	folder_remove(tree); /* after an error `tree` is the new tree, otherwise the old one */
 	return r;
 }
@@ -291,6 +297,20 @@ int store_put_staged(struct store *st, const char *text, size_t len, struct diag
 	return r < 0 ? r : store_stage(st, text, len, NULL, d);
 }
 
+/* The same for a staged document of the cluster. */
+static void forget_document(struct store *st)
+{
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
+	autofree char *staged = NULL, *is = NULL;
+	size_t len;
+
+	if (store_read_staged(st, STORE_DOCUMENT, &staged, &len) < 0 || !staged ||
+	    store_read_document(st, &is) < 0 || strcmp(staged, is) != 0)
+		return;
+	if (store_drop_staged(st, &d) > 0)
+		log_debug("the staged document of the cluster was already written to the files");
+}
+
 /* Removes the staged tree if an agent was killed after the commit and before it removed the tree.
  * The tree's content is already in the files. */
 static void forget_committed(struct store *st)
@@ -300,8 +320,10 @@ static void forget_committed(struct store *st)
 	size_t len, text_len = 0;
 
 	if (store_read_staged(st, STORE_WHOLE, &whole, &len) < 0 ||
-	    store_read_staged(st, STORE_CLI, &cli, &text_len) < 0 || (!whole && !cli))
+	    store_read_staged(st, STORE_CLI, &cli, &text_len) < 0 || (!whole && !cli)) {
+		forget_document(st);
 		return;
+	}
 	if (whole && (file_read(st->file, SPEC_FILE_BYTES_MAX, &text, &text_len) < 0 ||
 		      text_len != len || memcmp(text, whole, len) != 0))
 		return;

@@ -20,14 +20,16 @@
 #include <jansson.h>
 
 #define STORE_CLI_FILE SPEC_CLI_FILE
+#define STORE_DOCUMENT_FILE SPEC_DOCUMENT_FILE
 
 struct store {
-	char *file;	  /* /etc/plenum/plenum.yaml */
-	char *dropin_dir; /* /etc/plenum/plenum.d */
-	char *cli_file;	  /* /etc/plenum/plenum.d/50-cli.yaml */
-	char *next_dir;	  /* /etc/plenum/plenum.d.next: see SPEC_COMMIT_MARK */
-	char *staged;	  /* STATE/staged: the tree with plenum.yaml and plenum.d/50-cli.yaml */
-	char *check_dir;  /* STATE/check.d: the drop-ins that a staged change would give */
+	char *file;	     /* /etc/plenum/plenum.yaml */
+	char *dropin_dir;    /* /etc/plenum/plenum.d */
+	char *cli_file;	     /* /etc/plenum/plenum.d/50-cli.yaml */
+	char *document_file; /* /etc/plenum/plenum.d/00-cluster.yaml */
+	char *next_dir;	     /* /etc/plenum/plenum.d.next: see SPEC_COMMIT_MARK */
+	char *staged;	     /* STATE/staged: the tree with plenum.yaml and plenum.d/50-cli.yaml */
+	char *check_dir;     /* STATE/check.d: the drop-ins that a staged change would give */
 	/* STATE/base: checksums of the files that the running apply will replace */
 	char *base_file;
 	char *next_file, *next_dropins; /* results of the last store_next */
@@ -101,6 +103,15 @@ bool store_is_staged_by_others(const struct store *st, uid_t uid);
  * -EINVAL with reasons in d, -EINPROGRESS during an apply, or another negative errno with the path
  * in d. */
 int store_put_staged(struct store *st, const char *text, size_t len, struct diag *d);
+/* Validates the cluster's configuration document together with the files, and stages it. Call while
+ * nothing is staged. Returns the same errors as store_put_staged, or -EBUSY if something is staged.
+ */
+int store_put_document(struct store *st, const char *text, struct diag *d);
+/* Reads the document in the files into a heap string. Returns 0, -ENOENT, or another negative
+ * errno. */
+int store_read_document(const struct store *st, char **ret);
+/* Returns whether the staged change is a document of the cluster. */
+bool store_has_staged_document(const struct store *st);
 /* Discards everything that is staged. Returns 1 if something was staged, or 0 if nothing was. */
 int store_drop_staged(struct store *st, struct diag *d);
 /* Loads the configuration that the next apply would use. *ret is the caller's. Returns 0, or

@@ -51,7 +51,7 @@ static bool has_dropins(const struct store *st)
 
 /* ---- preparation ---- */
 
-static int prepare_cli(struct store *st, const char *text, struct diag *d)
+static int prepare_dropin(struct store *st, const char *file, const char *text, struct diag *d)
 {
 	int r;
 
@@ -61,8 +61,8 @@ static int prepare_cli(struct store *st, const char *text, struct diag *d)
 		return access(st->dropin_dir, W_OK) < 0
 			       ? store_error(d, st->dropin_dir, "written", -errno)
 			       : 0;
-	r = file_prepare(st->cli_file, text, strlen(text), mode_of_file(st));
-	return r < 0 ? store_error(d, st->cli_file, "written", r) : 0;
+	r = file_prepare(file, text, strlen(text), mode_of_file(st));
+	return r < 0 ? store_error(d, file, "written", r) : 0;
 }
 
 /* Makes plenum.d.next with the mode and owner of plenum.d. */
@@ -106,7 +106,7 @@ static int prepare_whole(struct store *st, const char *text, size_t len, const c
 
 int store_prepare(struct store *st, struct diag *d)
 {
-	autofree char *whole = NULL, *cli = NULL;
+	autofree char *whole = NULL, *cli = NULL, *document = NULL;
 	size_t len = 0, cli_len = 0;
 	int r;
 
@@ -117,10 +117,14 @@ int store_prepare(struct store *st, struct diag *d)
 		r = store_read_staged(st, STORE_WHOLE, &whole, &len);
 	if (r >= 0)
 		r = store_read_staged(st, STORE_CLI, &cli, &cli_len);
+	if (r >= 0)
+		r = store_read_staged(st, STORE_DOCUMENT, &document, &cli_len);
 	if (r >= 0 && whole)
 		r = prepare_whole(st, whole, len, cli, d);
+	else if (r >= 0 && document)
+		r = prepare_dropin(st, st->document_file, document, d);
 	else if (r >= 0 && cli)
-		r = prepare_cli(st, cli, d);
+		r = prepare_dropin(st, st->cli_file, cli, d);
 	if (r < 0) {
 		store_abandon(st);
 		return r;
@@ -133,6 +137,7 @@ void store_abandon(struct store *st)
 {
 	file_abandon(st->file);
 	file_abandon(st->cli_file);
+	file_abandon(st->document_file);
 	folder_remove(st->next_dir);
 	st->prepared = false;
 }
@@ -194,7 +199,7 @@ static int make_base(const struct store *st, char **ret)
 		put_base(f, st->file);
 		r = put_dropins(st, f);
 	} else {
-		put_base(f, st->cli_file);
+		put_base(f, store_has_staged_document(st) ? st->document_file : st->cli_file);
 	}
 	*ret = file_text_end(f, &text, r);
 	return r < 0 ? r : *ret ? 0 : -ENOMEM;
@@ -310,18 +315,18 @@ static void keep_former(const struct store *st, const char *path)
 		log_debug("%s: %s", former, strerror(-r));
 }
 
-static int commit_cli(struct store *st, const char *text, struct diag *d)
+static int commit_dropin(struct store *st, const char *file, const char *text, struct diag *d)
 {
 	int r;
 
-	keep_former(st, st->cli_file);
+	keep_former(st, file);
 	if (strcmp(text, STORE_CLI_NONE) != 0) {
-		r = file_commit(st->cli_file);
-		return r < 0 ? store_error(d, st->cli_file, "written", r) : 0;
+		r = file_commit(file);
+		return r < 0 ? store_error(d, file, "written", r) : 0;
 	}
-	if (unlink(st->cli_file) < 0 && errno != ENOENT)
-		return store_error(d, st->cli_file, "removed", -errno);
-	return file_sync_folder(st->cli_file);
+	if (unlink(file) < 0 && errno != ENOENT)
+		return store_error(d, file, "removed", -errno);
+	return file_sync_folder(file);
 }
 
 static int commit_whole(struct store *st, struct diag *d)
@@ -335,13 +340,15 @@ static int commit_whole(struct store *st, struct diag *d)
 
 int store_commit(struct store *st, struct diag *d)
 {
-	autofree char *whole = NULL, *cli = NULL;
+	autofree char *whole = NULL, *cli = NULL, *document = NULL;
 	size_t len;
 	int r = store_read_staged(st, STORE_WHOLE, &whole, &len);
 
 	st->prepared = false;
 	if (r >= 0)
 		r = store_read_staged(st, STORE_CLI, &cli, &len);
+	if (r >= 0)
+		r = store_read_staged(st, STORE_DOCUMENT, &document, &len);
 	if (r >= 0)
 		r = store_check_base(st, d);
 	if (r == -ESTALE)
@@ -352,8 +359,10 @@ int store_commit(struct store *st, struct diag *d)
 		store_forget_base(st);
 	if (r >= 0 && whole)
 		r = commit_whole(st, d);
+	else if (r >= 0 && document)
+		r = commit_dropin(st, st->document_file, document, d);
 	else if (r >= 0 && cli)
-		r = commit_cli(st, cli, d);
+		r = commit_dropin(st, st->cli_file, cli, d);
 	if (r < 0)
 		return r;
 	r = store_drop_staged(st, d);

@@ -2,8 +2,8 @@
 /*
  * Shared by the files of the store. store.c stages changes, store_net.c carries out `plenum net`,
  * store_disk.c reads the files on disk. store_commit.c writes the staged tree to the files,
- * store_tree.c reads and removes the staged tree, store_authors.c records its authors, and
- * store_errors.c reports errors.
+ * store_document.c stages a document of the cluster, store_tree.c reads and removes the staged
+ * tree, store_authors.c records its authors, and store_errors.c reports errors.
  */
 #ifndef PLENUM_AGENT_STORE_INTERNAL_H
 #define PLENUM_AGENT_STORE_INTERNAL_H
@@ -19,6 +19,7 @@ bool store_is_dropin(const struct dirent *e);
 int store_read_staged(const struct store *st, const char *name, char **ret_text, size_t *ret_len);
 #define STORE_WHOLE "plenum.yaml"
 #define STORE_CLI "plenum.d/" STORE_CLI_FILE
+#define STORE_DOCUMENT "plenum.d/" STORE_DOCUMENT_FILE
 /* Content of 50-cli.yaml if it has no legs; the file is then removed. */
 #define STORE_CLI_NONE "net: []\n"
 
@@ -26,6 +27,14 @@ int store_read_staged(const struct store *st, const char *name, char **ret_text,
  * configuration. whole NULL: use the files on disk instead of a whole configuration. cli NULL: no
  * changes by `plenum net`. In store.c. */
 int store_stage(struct store *st, const char *whole, size_t len, const char *cli, struct diag *d);
+/* Fills check_dir with the drop-ins, and with the text in place of the drop-in `file`; text NULL:
+ * leaves that one out. In store.c. */
+int store_make_check(const struct store *st, const char *file, const char *text);
+/* Returns the path of a new tree beside the staged one, on the heap. In store.c. */
+char *store_next_tree(const struct store *st);
+/* Puts the new tree in the place of the staged one, which then has the path of the new one. In
+ * store.c. */
+int store_swap_tree(const struct store *st, const char *tree, struct diag *d);
 /* Writes the record of authors to a new tree: the present author and, unless the new tree
  * `replaces` all of the staged tree, also the authors of the staged tree. In store_authors.c. */
 int store_write_authors(const struct store *st, const char *tree, bool replaces);

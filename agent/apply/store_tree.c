@@ -27,6 +27,20 @@ int store_read_staged(const struct store *st, const char *name, char **ret_text,
 	return r == -ENOENT ? 0 : r;
 }
 
+int store_read_document(const struct store *st, char **ret)
+{
+	size_t len;
+
+	return file_read(st->document_file, SPEC_FILE_BYTES_MAX, ret, &len);
+}
+
+bool store_has_staged_document(const struct store *st)
+{
+	autofree char *path = path_join(st->staged, STORE_DOCUMENT);
+
+	return path && access(path, F_OK) == 0;
+}
+
 int store_drop_staged(struct store *st, struct diag *d)
 {
 	autofree char *tree = NULL;

@@ -349,6 +349,42 @@ static const char *check_pool(const struct privsep_msg *m)
 	return !why && p->force > 1 ? "a number is out of its range" : why;
 }
 
+static const char *check_rollout(const struct privsep_msg *m)
+{
+	const struct privsep_rollout *r = &m->rollout;
+
+	return r->max_unavailable <= PRIVSEP_ROLLOUT_HOSTS_MAX && r->percent <= 100 &&
+			       !r->max_unavailable == !!r->percent &&
+			       r->timeout_s >= PRIVSEP_ROLLOUT_S_MIN &&
+			       r->timeout_s <= PRIVSEP_ROLLOUT_S_MAX && r->rollback >= 1 &&
+			       r->rollback <= 2
+		       ? NULL
+		       : "a number is out of its range";
+}
+
+static const char *check_cluster_rollout(const struct privsep_msg *m)
+{
+	const struct privsep_cluster_rollout *r = &m->cluster_rollout;
+
+	if (!r->id || r->op >= PRIVSEP_ROLLOUT_OPS || r->len > PRIVSEP_DOCUMENT_MAX)
+		return "a number is out of its range";
+	return check_text(r->by, sizeof(r->by), true);
+}
+
+static const char *check_cluster_turn(const struct privsep_msg *m)
+{
+	const struct privsep_cluster_turn *t = &m->cluster_turn;
+
+	if (!t->number || !t->attempt || !t->turn || t->number > INT64_MAX ||
+	    t->attempt > INT64_MAX || t->turn > INT64_MAX || t->generation > INT64_MAX ||
+	    t->len > PRIVSEP_DOCUMENT_MAX)
+		return "a number is out of its range";
+	if (strnlen(t->hash, sizeof(t->hash)) != PRIVSEP_HASH_MAX - 1 ||
+	    strspn(t->hash, "0123456789abcdef") != PRIVSEP_HASH_MAX - 1)
+		return "not a hash";
+	return NULL;
+}
+
 /* Checks the range and the settings of a pool. */
 static const char *check_range(const struct cluster_pool *p)
 {
@@ -410,7 +446,7 @@ static const char *check_cluster_text(const struct privsep_msg *m)
 {
 	const struct privsep_cluster_text *t = &m->cluster_text;
 
-	if (t->what > (m->type == PRIVSEP_CLUSTER_PUBLISH ? PRIVSEP_CLUSTER_STATE : 0))
+	if (t->what >= (m->type == PRIVSEP_CLUSTER_PUBLISH ? PRIVSEP_CLUSTER_WHAT_MAX : 1))
 		return "unknown object";
 	return t->len <= PRIVSEP_CLUSTER_BYTES_MAX ? NULL : "body too large";
 }
@@ -490,6 +526,11 @@ static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_POOL_REMOVE] = {CHANGERS, SIZE(pool), false, true, check_pool},
 	[PRIVSEP_CLUSTER_FORGET] = {CHANGERS, SIZE(pool), false, true, check_pool},
 	[PRIVSEP_CLUSTER_LEAVE] = {CHANGERS, SIZE(pool), false, true, check_pool},
+	[PRIVSEP_DOCUMENT_SET] = {CHANGERS, SIZE(put_staged), true, true, check_put_staged},
+	[PRIVSEP_ROLLOUT_START] = {CHANGERS, SIZE(rollout), false, true, check_rollout},
+	[PRIVSEP_ROLLOUT_PAUSE] = {CHANGERS, 0, false, true, NULL},
+	[PRIVSEP_ROLLOUT_RESUME] = {CHANGERS, 0, false, true, NULL},
+	[PRIVSEP_ROLLOUT_ABORT] = {CHANGERS, 0, false, true, NULL},
 	[PRIVSEP_HELD] = {ANY, 0, false, true, NULL},
 	[PRIVSEP_WAITS] = {ANY, 0, false, true, NULL},
 	[PRIVSEP_SHARED_READ] = {ANY, SIZE(shared_read), false, false, check_shared_read},
@@ -505,6 +546,7 @@ static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
 				    check_cluster_server},
 	[PRIVSEP_CLUSTER_POOL] = {CLUSTER, SIZE(cluster_pool_report), false, false,
 				  check_cluster_pool},
+	[PRIVSEP_CLUSTER_TURN] = {CLUSTER, SIZE(cluster_turn), true, false, check_cluster_turn},
 	[PRIVSEP_CLUSTER_ANSWER] = {CLUSTER, SIZE(cluster_answer), true, false,
 				    check_cluster_answer},
 	[PRIVSEP_CLUSTER_FAILED] = {CLUSTER, SIZE(cluster_failed), false, false,
@@ -524,6 +566,8 @@ static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_CLUSTER_PUBLISH] = {MONITOR, SIZE(cluster_text), true, false, check_cluster_text},
 	[PRIVSEP_CLUSTER_READ] = {MONITOR, SIZE(cluster_read), false, false, check_cluster_read},
 	[PRIVSEP_CLUSTER_EDIT] = {MONITOR, SIZE(cluster_edit), false, false, check_cluster_edit},
+	[PRIVSEP_CLUSTER_ROLLOUT] = {MONITOR, SIZE(cluster_rollout), true, false,
+				     check_cluster_rollout},
 	[PRIVSEP_PING] = {MONITOR, 0, false, false, NULL},
 };
 

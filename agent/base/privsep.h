@@ -46,7 +46,9 @@
  * servers are, and which addresses of its pools this host has, and make lists of hosts for clients.
  * An attacker who takes it over can make this host look for a server at another address, although
  * only a host with the cluster key is accepted there. The attacker can also assign other addresses
- * to legs whose networks use a pool, and show false lists.
+ * to legs whose networks use a pool, and show false lists. On a host with cluster.config: follow,
+ * the attacker can also make the monitor apply any document, like any program that may write to the
+ * store; the monitor validates it, and a document can set only some sections (spec_document.c).
  */
 #ifndef PLENUM_AGENT_PRIVSEP_H
 #define PLENUM_AGENT_PRIVSEP_H
@@ -119,6 +121,11 @@ enum privsep_type {
 	PRIVSEP_POOL_REMOVE,
 	PRIVSEP_CLUSTER_FORGET, /* remove the keys of a host of the cluster that is gone */
 	PRIVSEP_CLUSTER_LEAVE,	/* return this host's addresses to the cluster's pools */
+	PRIVSEP_DOCUMENT_SET,	/* set the configuration document of the cluster */
+	PRIVSEP_ROLLOUT_START,	/* bring the document to the hosts */
+	PRIVSEP_ROLLOUT_PAUSE,
+	PRIVSEP_ROLLOUT_RESUME,
+	PRIVSEP_ROLLOUT_ABORT,
 	PRIVSEP_HELD,  /* the request waits for events, so its connection does not count as idle */
 	PRIVSEP_WAITS, /* the request waits for the answer to a PRIVSEP_SHARED_READ */
 	PRIVSEP_SHARED_READ, /* the child asks for an object for many clients */
@@ -131,8 +138,10 @@ enum privsep_type {
 	PRIVSEP_CLUSTER_REPORT, /* the state of the connection to the cluster's store */
 	PRIVSEP_CLUSTER_SERVER, /* the addresses of a server */
 	PRIVSEP_CLUSTER_POOL,	/* addresses of this host in a pool */
-	PRIVSEP_CLUSTER_ANSWER, /* answer to PRIVSEP_CLUSTER_READ or PRIVSEP_CLUSTER_EDIT */
-	PRIVSEP_CLUSTER_FAILED, /* the error of such a read or edit */
+	PRIVSEP_CLUSTER_TURN,	/* this host has a turn in a rollout */
+	/* answer to PRIVSEP_CLUSTER_READ, PRIVSEP_CLUSTER_EDIT or PRIVSEP_CLUSTER_ROLLOUT */
+	PRIVSEP_CLUSTER_ANSWER,
+	PRIVSEP_CLUSTER_FAILED, /* the error of such a request */
 	PRIVSEP_PONG,
 	PRIVSEP_VIOLATION, /* the child made a forbidden system call */
 	PRIVSEP_REPLY,
@@ -149,6 +158,7 @@ enum privsep_type {
 	PRIVSEP_CLUSTER_PUBLISH, /* publish a value of this host in the cluster's store */
 	PRIVSEP_CLUSTER_READ,	 /* list all hosts */
 	PRIVSEP_CLUSTER_EDIT,	 /* change the pools, or the owners of addresses */
+	PRIVSEP_CLUSTER_ROLLOUT, /* read or change the document, or its rollout */
 	PRIVSEP_PING,
 	PRIVSEP_TYPE_MAX
 };
@@ -185,6 +195,8 @@ enum privsep_what { /* object that PRIVSEP_GET reads */
 		    PRIVSEP_CLUSTER_EXPORTS,
 		    PRIVSEP_CLUSTER_POOLS,
 		    PRIVSEP_CLUSTER_ADDRESSES,
+		    PRIVSEP_CLUSTER_DOCUMENT,
+		    PRIVSEP_ROLLOUT_STATUS,
 		    PRIVSEP_LOGS,   /* the answer to PRIVSEP_GET_LOGS; has no path in the API */
 		    PRIVSEP_EVENTS, /* only in PRIVSEP_SHARED_READ */
 		    PRIVSEP_WHAT_MAX
@@ -311,6 +323,15 @@ struct privsep_pool {
 	uint32_t mtu, vlan;
 	uint32_t force; /* only for PRIVSEP_CLUSTER_FORGET */
 };
+#define PRIVSEP_ROLLOUT_HOSTS_MAX 64U /* equals ROLLOUT_SLOTS_MAX */
+#define PRIVSEP_ROLLOUT_S_MIN 30U
+#define PRIVSEP_ROLLOUT_S_MAX 86400U
+struct privsep_rollout {
+	/* hosts at a time; 0: `percent` of the hosts that follow */
+	uint32_t max_unavailable, percent;
+	uint32_t timeout_s; /* time for a host to report its result */
+	uint32_t rollback;  /* 1: stay as the first failure finds the hosts; 2: they return */
+};
 #define PRIVSEP_LOCATION_MAX (PLENUM_NAME_MAX + 32)
 struct privsep_reply { /* the body is in a sealed memfd */
 	uint32_t http_status, content;
@@ -375,7 +396,12 @@ struct privsep_violation {
 };
 
 #define PRIVSEP_CLUSTER_BYTES_MAX (2U << 20)
-enum privsep_cluster_what { PRIVSEP_CLUSTER_SERVING, PRIVSEP_CLUSTER_STATE };
+enum privsep_cluster_what {
+	PRIVSEP_CLUSTER_SERVING,
+	PRIVSEP_CLUSTER_STATE,
+	PRIVSEP_CLUSTER_SELF, /* this host's part in rollouts: struct rollout_self */
+	PRIVSEP_CLUSTER_WHAT_MAX
+};
 struct privsep_cluster_text { /* a sealed memfd has JSON; for CLUSTER_SET and CLUSTER_PUBLISH */
 	uint32_t what;	      /* CLUSTER_PUBLISH: enum privsep_cluster_what; else 0 */
 	uint64_t len;
@@ -391,6 +417,21 @@ struct privsep_cluster_edit {
 	uint32_t op, force;
 	struct cluster_pool pool;
 	char host[PLENUM_NAME_MAX]; /* host that the edit concerns; "": none */
+};
+#define PRIVSEP_ROLLOUT_OPS 7 /* enum rollout_edit_op */
+#define PRIVSEP_DOCUMENT_MAX (64U << 10)
+struct privsep_cluster_rollout { /* a sealed memfd has the document, or is empty */
+	uint64_t id;		 /* of the request, which the answer has too; not 0 */
+	uint32_t op;
+	struct privsep_rollout how; /* of the start; else zeroed */
+	char by[REQUESTER_MAX];
+	uint64_t len;
+};
+#define PRIVSEP_HASH_MAX 17
+struct privsep_cluster_turn { /* a sealed memfd has the document */
+	uint64_t number, attempt, turn, generation;
+	char hash[PRIVSEP_HASH_MAX]; /* of the document */
+	uint64_t len;
 };
 struct privsep_cluster_answer { /* the list is in a sealed memfd */
 	uint64_t id, len;
@@ -422,6 +463,7 @@ struct privsep_msg {
 		struct privsep_stop stop;
 		struct privsep_mount mount;
 		struct privsep_pool pool;
+		struct privsep_rollout rollout;
 		struct privsep_reply reply;
 		struct privsep_shared_read shared_read;
 		struct privsep_shared_answer shared_answer;
@@ -441,6 +483,8 @@ struct privsep_msg {
 		struct privsep_cluster_text cluster_text;
 		struct privsep_cluster_read cluster_read;
 		struct privsep_cluster_edit cluster_edit;
+		struct privsep_cluster_rollout cluster_rollout;
+		struct privsep_cluster_turn cluster_turn;
 		struct privsep_cluster_answer cluster_answer;
 		struct privsep_cluster_failed cluster_failed;
 	};

@@ -23,7 +23,8 @@ struct cluster {
 	struct child_role *role;
 	char *settings; /* JSON for the role, with the password; NULL: the cluster is not used */
 	json_t *wanted; /* names of the servers of this host's mounts */
-	char *texts[2]; /* the values that this host publishes, by enum privsep_cluster_what */
+	/* the values that this host publishes, by enum privsep_cluster_what */
+	char *texts[PRIVSEP_CLUSTER_WHAT_MAX];
 	struct cluster_report report;
 	uint32_t told;	     /* trouble of the last event; CLUSTER_FINE: it has ended */
 	struct reason files; /* why the files that the configuration names cannot be used */
@@ -80,7 +81,7 @@ void cluster_publish(struct cluster *c, enum privsep_cluster_what what, const ch
 }
 
 /* Sends a request, and stores its id, by which the answer is recognised. */
-static int request(struct cluster *c, struct privsep_msg *m, uint64_t id)
+static int request(struct cluster *c, struct privsep_msg *m, int fd, uint64_t id)
 {
 	int r;
 
@@ -89,7 +90,7 @@ static int request(struct cluster *c, struct privsep_msg *m, uint64_t id)
 	for (size_t i = 0; i < CLUSTER_READS_MAX; i++) {
 		if (c->reads[i])
 			continue;
-		r = child_role_send(c->role, m, -1);
+		r = child_role_send(c->role, m, fd);
 		if (r >= 0)
 			c->reads[i] = id;
 		return r;
@@ -102,7 +103,7 @@ int cluster_read(struct cluster *c, uint32_t what, uint64_t id)
 	struct privsep_msg m = {.type = PRIVSEP_CLUSTER_READ,
 				.cluster_read = {.id = id, .what = what}};
 
-	return request(c, &m, id);
+	return request(c, &m, -1, id);
 }
 
 /* Removes the addresses that this host gives back from the record, before another host can take
@@ -132,10 +133,19 @@ int cluster_edit(struct cluster *c, const struct privsep_cluster_edit *edit)
 	if (edit->op == POOL_LEAVE)
 		r = c->leave ? -EALREADY : child_role_is_up(c->role) ? forget_pools(c) : -ENOTCONN;
 	if (r >= 0)
-		r = request(c, &m, edit->id);
+		r = request(c, &m, -1, edit->id);
 	if (r >= 0 && edit->op == POOL_LEAVE)
 		c->leave = edit->id;
 	return r;
+}
+
+int cluster_rollout(struct cluster *c, const struct privsep_cluster_rollout *rq, const char *text)
+{
+	struct privsep_msg m = {.type = PRIVSEP_CLUSTER_ROLLOUT, .cluster_rollout = *rq};
+	autoclose int fd = memfd_new_sealed("plenum-cluster", text, strlen(text));
+
+	m.cluster_rollout.len = strlen(text);
+	return fd < 0 ? fd : request(c, &m, fd, rq->id);
 }
 
 /* ---- messages from the role ---- */
@@ -324,6 +334,9 @@ static const char *on_message(void *user, struct child_role *role, const struct 
 		return NULL;
 	case PRIVSEP_CLUSTER_POOL:
 		take_pool(c, &m->cluster_pool_report);
+		return NULL;
+	case PRIVSEP_CLUSTER_TURN:
+		c->setup.on_turn(c->setup.user, &m->cluster_turn, fd);
 		return NULL;
 	case PRIVSEP_CLUSTER_ANSWER:
 		if (c->leave == m->cluster_answer.id)
@@ -640,31 +653,6 @@ json_t *cluster_problems(const struct cluster *c, const struct spec *s)
 	return list;
 }
 
-static json_t *addrs_to_json(const struct cluster_server *server)
-{
-	json_t *list = json_array();
-	char ip[IP_ADDR_STR_MAX], text[IP_ADDR_STR_MAX + 16];
-
-	for (uint32_t i = 0; list && server && i < server->n_addrs; i++) {
-		const struct cluster_addr *a = &server->addrs[i];
-
-		ip_addr_format(&a->ip, ip, sizeof(ip));
-		snprintf(text, sizeof(text), a->ip.family == AF_INET6 ? "[%s]:%u" : "%s:%u", ip,
-			 a->port);
-		json_array_append_new(list, json_string(text));
-	}
-	return list;
-}
-
-static json_t *labels_to_json(const struct cluster_server *server)
-{
-	json_t *list = json_array();
-
-	for (uint32_t i = 0; list && server && i < server->n_addrs; i++)
-		json_array_append_new(list, json_string(server->addrs[i].label));
-	return list;
-}
-
 static bool is_peer(const struct spec *s, const char *host)
 {
 	for (size_t i = 0; i < s->n_peers; i++)
@@ -705,8 +693,8 @@ static json_t *server_to_json(const struct cluster *c, const struct spec *s, con
 									 : "unregistered";
 
 	return json_pack("{s:s, s:s, s:s, s:o, s:o}", "host", host, "state", state, "source",
-			 is_peer(s, host) ? "peers" : "cluster", "addresses", addrs_to_json(is),
-			 "labels", labels_to_json(is));
+			 is_peer(s, host) ? "peers" : "cluster", "addresses",
+			 servers_addrs_to_json(is), "labels", servers_labels_to_json(is));
 }
 
 json_t *cluster_to_json(const struct cluster *c, const struct spec *s)

@@ -40,6 +40,8 @@ struct cluster_setup {
 	void (*on_pools)(void *user);
 	/* Called when cluster_take_pools() has a result; may be NULL. */
 	void (*on_taken)(void *user);
+	/* Called when this host has a turn in a rollout; fd has the document. */
+	void (*on_turn)(void *user, const struct privsep_cluster_turn *turn, int fd);
 	/* Called with a list that cluster_read() requested, or with the answer to cluster_edit():
 	 * fd has len bytes of JSON. The callee may read fd but does not close it. If the request
 	 * failed, fd is -1 and `why` has the reason. */
@@ -70,6 +72,9 @@ int cluster_read(struct cluster *c, uint32_t what, uint64_t id);
  * cluster_read(), -EALREADY if this host is already giving its addresses back, or another negative
  * errno. */
 int cluster_edit(struct cluster *c, const struct privsep_cluster_edit *edit);
+/* Requests a change or a view of rollouts (rollout_edit.h); on_list gets the answer. text: the
+ * document, or "". Returns as cluster_read(), or another negative errno. */
+int cluster_rollout(struct cluster *c, const struct privsep_cluster_rollout *rq, const char *text);
 /* Returns the problems as a JSON list of sentences, a new reference, or NULL if memory is short.
  * s: the running configuration, or NULL. */
 json_t *cluster_problems(const struct cluster *c, const struct spec *s);

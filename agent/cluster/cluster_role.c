@@ -11,6 +11,8 @@
 #include "agent/cluster/http_client.h"
 #include "agent/cluster/member.h"
 #include "agent/cluster/pool.h"
+#include "agent/cluster/rollout/rollout_edit.h"
+#include "agent/cluster/rollout/rollout_follow.h"
 #include "agent/cluster/view.h"
 #include "netcfg/base/os/memfd.h"
 #include <poll.h>
@@ -42,6 +44,9 @@ struct cluster_role {
 	struct pool_take *take;
 	struct view *views[VIEWS_MAX];
 	struct pool_edit *edits[EDITS_MAX];
+	struct rollout_follow *follow;
+	struct rollout_self self; /* as the monitor has published it; host "": not yet */
+	struct rollout_edit *rollouts[EDITS_MAX];
 };
 
 static int tell(struct privsep_msg *m, int fd)
@@ -158,6 +163,13 @@ static void close_store(struct cluster_role *c)
 				      "the settings have changed meanwhile; try again");
 		c->edits[i] = pool_edit_free(c->edits[i]);
 	}
+	c->follow = rollout_follow_free(c->follow);
+	for (size_t i = 0; i < EDITS_MAX; i++) {
+		if (c->rollouts[i])
+			answer_failed(rollout_edit_id(c->rollouts[i]), CLUSTER_UNREACHABLE,
+				      "the settings have changed meanwhile; try again");
+		c->rollouts[i] = rollout_edit_free(c->rollouts[i]);
+	}
 }
 
 static const char *text_of(const json_t *o, const char *key)
@@ -176,6 +188,41 @@ static void on_pool(void *user, const struct cluster_pool_report *r)
 		 text_of(c->setup, "cluster"));
 	copy_plain(m.cluster_pool_report.text, sizeof(m.cluster_pool_report.text), r->text);
 	report(&m, -1);
+}
+
+/* Tells the monitor that this host has a turn. */
+static void on_turn(void *user, uint64_t number, uint64_t attempt, uint64_t turn,
+		    const struct rollout_document *d)
+{
+	struct privsep_msg m = {.type = PRIVSEP_CLUSTER_TURN,
+				.cluster_turn = {.number = number,
+						 .attempt = attempt,
+						 .turn = turn,
+						 .generation = d->version.generation,
+						 .len = strlen(d->text)}};
+	autoclose int fd = memfd_new_sealed("plenum-cluster", d->text, strlen(d->text));
+
+	(void)user;
+	memcpy(m.cluster_turn.hash, d->version.hash, sizeof(m.cluster_turn.hash));
+	if (fd >= 0)
+		report(&m, fd);
+}
+
+static int open_rollouts(struct cluster_role *c)
+{
+	const struct rollout_follow_setup setup = {.loop = c->loop,
+						   .ops = c->ops,
+						   .kv = c->kv,
+						   .cluster = text_of(c->setup, "cluster"),
+						   .host = text_of(c->setup, "host"),
+						   .member = c->member,
+						   .on_turn = on_turn,
+						   .user = c};
+	int r = rollout_follow_new(&setup, &c->follow);
+
+	if (r >= 0 && c->self.host[0])
+		rollout_follow_set(c->follow, &c->self);
+	return r;
 }
 
 static int open_store(struct cluster_role *c)
@@ -234,7 +281,7 @@ static int open_store(struct cluster_role *c)
 	take.member = c->member;
 	if (r >= 0)
 		r = pool_take_new(&take, &c->take);
-	return r;
+	return r < 0 ? r : open_rollouts(c);
 }
 
 /* Applies new settings. Servers and pools may change without a new connection; any other change
@@ -278,6 +325,12 @@ static int publish(struct cluster_role *c, const struct privsep_cluster_text *m,
 	autofree char *text = NULL;
 	int r = privsep_read_memfd(fd, m->len, &text);
 
+	if (r >= 0 && m->what == PRIVSEP_CLUSTER_SELF) {
+		r = rollout_self_parse(text, m->len, &c->self);
+		if (r >= 0 && c->follow)
+			rollout_follow_set(c->follow, &c->self);
+		return r;
+	}
 	if (r < 0 || !c->member)
 		return r;
 	return member_publish(c->member, m->what ? RECORD_STATE : RECORD_SERVING, text);
@@ -387,6 +440,52 @@ static int edit(struct cluster_role *c, const struct privsep_cluster_edit *m)
 	return 0;
 }
 
+/* ---- rollouts ---- */
+
+static void on_rollout_end(void *user, struct rollout_edit *e, const char *text,
+			   enum cluster_trouble trouble, const char *why)
+{
+	struct cluster_role *c = user;
+
+	for (size_t i = 0; i < EDITS_MAX; i++)
+		if (c->rollouts[i] == e)
+			c->rollouts[i] = NULL;
+	answer(rollout_edit_id(e), text, trouble, why);
+	rollout_edit_free(e);
+}
+
+static int edit_rollout(struct cluster_role *c, const struct privsep_cluster_rollout *m, int fd)
+{
+	autofree char *text = NULL;
+	struct rollout_edit_setup setup = {.ops = c->ops,
+					   .kv = c->kv,
+					   .cluster = text_of(c->setup, "cluster"),
+					   .id = m->id,
+					   .op = (enum rollout_edit_op)m->op,
+					   .max_unavailable = m->how.max_unavailable,
+					   .percent = m->how.percent,
+					   .timeout_s = m->how.timeout_s,
+					   .rolls_back = m->how.rollback == 2,
+					   .by = m->by,
+					   .on_end = on_rollout_end,
+					   .user = c};
+	int r = privsep_read_memfd(fd, m->len, &text);
+
+	if (r < 0)
+		return r;
+	if (setup.op == ROLLOUT_SET)
+		setup.text = text;
+	for (size_t i = 0; c->kv && i < EDITS_MAX; i++)
+		if (!c->rollouts[i]) {
+			if (rollout_edit_new(&setup, &c->rollouts[i]) < 0)
+				break;
+			return 0;
+		}
+	answer_failed(m->id, CLUSTER_UNREACHABLE,
+		      c->kv ? "too many changes are made at once" : "not started yet");
+	return 0;
+}
+
 /* ---- the monitor ---- */
 
 static int handle(struct cluster_role *c, const struct privsep_msg *m, int fd)
@@ -402,6 +501,8 @@ static int handle(struct cluster_role *c, const struct privsep_msg *m, int fd)
 		return read_list(c, &m->cluster_read);
 	case PRIVSEP_CLUSTER_EDIT:
 		return edit(c, &m->cluster_edit);
+	case PRIVSEP_CLUSTER_ROLLOUT:
+		return edit_rollout(c, &m->cluster_rollout, fd);
 	case PRIVSEP_PING:
 		return tell(&pong, -1);
 	default: /* messages for other roles */

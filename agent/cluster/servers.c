@@ -216,3 +216,28 @@ int servers_save(const struct servers *s, const char *path)
 		}
 	return state_draft_save(&d, path);
 }
+
+json_t *servers_addrs_to_json(const struct cluster_server *server)
+{
+	json_t *list = json_array();
+	char ip[IP_ADDR_STR_MAX], text[IP_ADDR_STR_MAX + 16];
+
+	for (uint32_t i = 0; list && server && i < server->n_addrs; i++) {
+		const struct cluster_addr *a = &server->addrs[i];
+
+		ip_addr_format(&a->ip, ip, sizeof(ip));
+		snprintf(text, sizeof(text), a->ip.family == AF_INET6 ? "[%s]:%u" : "%s:%u", ip,
+			 a->port);
+		json_array_append_new(list, json_string(text));
+	}
+	return list;
+}
+
+json_t *servers_labels_to_json(const struct cluster_server *server)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; list && server && i < server->n_addrs; i++)
+		json_array_append_new(list, json_string(server->addrs[i].label));
+	return list;
+}

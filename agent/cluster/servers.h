@@ -49,5 +49,9 @@ bool servers_take(struct servers *s, const struct cluster_server *news);
 /* Returns whether the addresses are equal. Labels are not compared, because workers get them from
  * their peers. */
 bool servers_same_addrs(const struct cluster_server *a, const struct cluster_server *b);
+/* Return the addresses with their ports, and the labels, as JSON lists, new references. s NULL: no
+ * server. */
+json_t *servers_addrs_to_json(const struct cluster_server *s);
+json_t *servers_labels_to_json(const struct cluster_server *s);
 
 #endif

@@ -159,6 +159,8 @@ static void on_get(struct agent *a, const struct client *cl, const struct privse
 	case PRIVSEP_CLUSTER_EXPORTS:
 	case PRIVSEP_CLUSTER_POOLS:
 	case PRIVSEP_CLUSTER_ADDRESSES:
+	case PRIVSEP_CLUSTER_DOCUMENT:
+	case PRIVSEP_ROLLOUT_STATUS:
 		control_get_cluster(a, cl, (enum privsep_what)m->get.what, r);
 		break;
 	case PRIVSEP_LOGS:	/* only for PRIVSEP_GET_LOGS */
@@ -579,6 +581,11 @@ static const control_handler handlers[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_POOL_REMOVE] = control_edit_cluster,
 	[PRIVSEP_CLUSTER_FORGET] = control_edit_cluster,
 	[PRIVSEP_CLUSTER_LEAVE] = control_edit_cluster,
+	[PRIVSEP_DOCUMENT_SET] = control_edit_rollout,
+	[PRIVSEP_ROLLOUT_START] = control_edit_rollout,
+	[PRIVSEP_ROLLOUT_PAUSE] = control_edit_rollout,
+	[PRIVSEP_ROLLOUT_RESUME] = control_edit_rollout,
+	[PRIVSEP_ROLLOUT_ABORT] = control_edit_rollout,
 };
 
 /* Returns the name of an operation for which the client does not wait; NULL: it waits. */
@@ -769,11 +776,4 @@ void control_on_decided(struct agent *a, const struct reconcile_decision *d)
 		control_error(&r, 409, "confirmed",
 			      "too late: the apply is already confirmed and kept", NULL);
 	control_answer(a, d->client, &r);
-}
-
-void control_on_event(void *user, uint64_t next)
-{
-	struct agent *a = user;
-
-	clients_note_event(a->clients, next, a->events.instance);
 }

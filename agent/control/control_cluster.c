@@ -8,24 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Replies to a request that was passed to the process of the role `cluster`: the answer follows
- * later, or k is an error. */
-static void requested(int k, struct control_reply *r)
-{
-	if (k >= 0)
-		r->later = true;
-	else
-		control_error(r, 503, "busy",
-			      k == -EBUSY ? "too many requests about the cluster at once; try again"
-			      : k == -EALREADY ? "'plenum cluster leave' is already running; wait "
-						 "until it has ended"
-			      : k == -EIO      ? "cannot write the record of the addresses in the "
-						 "state directory; see the agent's log"
-					  : "the agent's process for the cluster does not run; "
-					    "try again",
-			      NULL);
-}
-
 void control_get_cluster(struct agent *a, const struct client *cl, enum privsep_what what,
 			 struct control_reply *r)
 {
@@ -33,16 +15,18 @@ void control_get_cluster(struct agent *a, const struct client *cl, enum privsep_
 			       PRIVSEP_CLUSTER_ADDRESSES - PRIVSEP_CLUSTER_HOSTS == ROWS_ADDRESSES,
 		       "the lists have one order");
 
-	if (!cluster_is_used(a->cluster) || !a->running.spec) {
-		control_error(r, 404, "not-in-cluster",
-			      "the running configuration has no cluster.etcd", NULL);
+	if (!control_is_in_cluster(a, r))
+		return;
+	if (what == PRIVSEP_CLUSTER_DOCUMENT || what == PRIVSEP_ROLLOUT_STATUS) {
+		control_get_rollout(a, cl, what, r);
 		return;
 	}
 	if (what == PRIVSEP_CLUSTER_STATUS) {
 		control_json(r, 200, cluster_to_json(a->cluster, a->running.spec));
 		return;
 	}
-	requested(cluster_read(a->cluster, what - PRIVSEP_CLUSTER_HOSTS, cl->id), r);
+	control_cluster_requested(cluster_read(a->cluster, what - PRIVSEP_CLUSTER_HOSTS, cl->id),
+				  r);
 }
 
 /* Makes the edit that the client requests. Returns false if it is refused; r has the error. */
@@ -110,14 +94,11 @@ void control_edit_cluster(struct agent *a, const struct client *cl, const struct
 	struct privsep_cluster_edit e = {.id = cl->id};
 
 	_Static_assert(PRIVSEP_CLUSTER_EDITS == (int)POOL_EDIT_OP_MAX, "the changes have numbers");
-	if (!cluster_is_used(a->cluster) || !a->running.spec) {
-		control_error(r, 404, "not-in-cluster",
-			      "the running configuration has no cluster.etcd", NULL);
+	if (!control_is_in_cluster(a, r))
 		return;
-	}
 	if (!make_edit(a, m, &e, r))
 		return;
-	requested(cluster_edit(a->cluster, &e), r);
+	control_cluster_requested(cluster_edit(a->cluster, &e), r);
 	if (r->later)
 		control_note(a, cl, "%s %.63s requested", what[e.op],
 			     m->pool.name[0] ? m->pool.name : a->running.spec->host);

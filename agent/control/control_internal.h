@@ -193,6 +193,19 @@ void control_get_cluster(struct agent *a, const struct client *cl, enum privsep_
 void control_edit_cluster(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 			  int fd, struct control_reply *r);
 
+/* ---- rollouts (control_rollout.c) ---- */
+
+/* Returns whether the running configuration has a cluster in etcd. If not, r has the error. */
+bool control_is_in_cluster(const struct agent *a, struct control_reply *r);
+/* Handles the result of passing a request to the process of the cluster. */
+void control_cluster_requested(int k, struct control_reply *r);
+/* Requests PRIVSEP_CLUSTER_DOCUMENT and PRIVSEP_ROLLOUT_STATUS. */
+void control_get_rollout(struct agent *a, const struct client *cl, enum privsep_what what,
+			 struct control_reply *r);
+/* Requests PRIVSEP_DOCUMENT_SET and the changes of a rollout. */
+void control_edit_rollout(struct agent *a, const struct client *cl, const struct privsep_msg *m,
+			  int fd, struct control_reply *r);
+
 /* ---- RDMA tests (control_ping.c) ---- */
 
 void control_rdma_ping(struct agent *a, const struct client *cl, const struct privsep_msg *m,

@@ -324,3 +324,12 @@ void control_get_operations(struct agent *a, const struct privsep_msg *m, struct
 	else
 		control_error(r, 404, "not-found", why.text, NULL);
 }
+
+/* ---- events ---- */
+
+void control_on_event(void *user, uint64_t next)
+{
+	struct agent *a = user;
+
+	clients_note_event(a->clients, next, a->events.instance);
+}

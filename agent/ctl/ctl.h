@@ -90,7 +90,8 @@ struct ctl_args {
 	const char *drop, *duplicate, *reorder, *delay, *direction, *ttl; /* for fault add */
 	bool blackhole;
 	const char *worker, *write, *seconds, *packets, *snap, *buffer, *keys; /* for capture */
-	bool detach; /* for umount: --force */
+	const char *max_unavailable, *on_failure, *timeout; /* for rollout start */
+	bool detach;					    /* for umount: --force */
 	/* For mount, view.columns has the options after -o. */
 	struct ctl_view view;
 	const char *watch; /* for lists: seconds between two outputs */
@@ -433,6 +434,16 @@ int ctl_cmd_pool_add(const struct ctl_args *a);
 int ctl_cmd_pool_set(const struct ctl_args *a);
 int ctl_cmd_pool_remove(const struct ctl_args *a);
 int ctl_cmd_pool_addresses(const struct ctl_args *a);
+/* Reads a file, or standard input if it is "-", into a heap string. Returns CTL_OK, or another
+ * status after printing the error. In ctl_local.c. */
+int ctl_read_text(const char *file, char **ret_text, size_t *ret_len);
+int ctl_cmd_document_show(const struct ctl_args *a);
+int ctl_cmd_document_set(const struct ctl_args *a);
+int ctl_cmd_rollout_status(const struct ctl_args *a);
+int ctl_cmd_rollout_start(const struct ctl_args *a);
+int ctl_cmd_rollout_pause(const struct ctl_args *a);
+int ctl_cmd_rollout_resume(const struct ctl_args *a);
+int ctl_cmd_rollout_abort(const struct ctl_args *a);
 int ctl_cmd_paths(const struct ctl_args *a);
 int ctl_cmd_sessions(const struct ctl_args *a);
 int ctl_cmd_events(const struct ctl_args *a);

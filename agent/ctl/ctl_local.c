@@ -179,7 +179,7 @@ int ctl_cmd_config_show(const struct ctl_args *a)
 
 /* Reads a file unchanged, with its comments. If it is too long, reads one byte more than
  * allowed. */
-static int read_text(const char *file, char **ret_text, size_t *ret_len)
+int ctl_read_text(const char *file, char **ret_text, size_t *ret_len)
 {
 	int r;
 
@@ -235,7 +235,7 @@ int ctl_cmd_config_stage(const struct ctl_args *a)
 	if (r == CTL_OK)
 		r = join_dropins(a->operands[0], &text);
 	if (r == CTL_OK && !text)
-		r = read_text(a->operands[0], &text, &rq.body_len);
+		r = ctl_read_text(a->operands[0], &text, &rq.body_len);
 	if (r != CTL_OK)
 		return r;
 	rq.body = text;

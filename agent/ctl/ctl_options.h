@@ -44,6 +44,7 @@
 #define TAKES_TABLE (TAKES_VIEW | TAKES_SORT | TAKES_OUTPUT | TAKES_WATCH)
 #define TAKES_JOIN (UINT64_C(1) << 40)
 #define TAKES_INVITE (UINT64_C(1) << 41)
+#define TAKES_ROLLOUT (UINT64_C(1) << 36)
 /* Not an option: the command interrupts service or discards work, so it is never suggested. */
 #define DISRUPTS (UINT64_C(1) << 33)
 /* Not an option: the command examines or changes this host or its files, so it takes no --host. */

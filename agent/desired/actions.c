@@ -291,7 +291,8 @@ struct settings {
  * agent. */
 static const char *agent_setting_effect(const char *path)
 {
-	static const char *const own[] = {"management.", "policy.", "admin.", "cluster.etcd"};
+	static const char *const own[] = {"management.", "policy.", "admin.", "cluster.etcd",
+					  "cluster.config"};
 	const char *key = strrchr(path, '.');
 
 	for (size_t i = 0; i < ARRAY_SIZE(own); i++)

@@ -91,7 +91,16 @@ static void reader_done(struct spec_reader *r)
 	for (size_t i = 0; i < r->n_trees; i++)
 		spec_node_free(r->trees[i]);
 	free(r->trees);
+	spec_node_free(r->document);
 	spec_free(r->spec);
+}
+
+/* Returns whether the file may have the document of the cluster, which is a list. */
+static bool is_document(const char *name)
+{
+	const char *slash = strrchr(name, '/');
+
+	return slash && strcmp(slash + 1, SPEC_DOCUMENT_FILE) == 0;
 }
 
 /* Adds the text of one file. Its errors go to d, and the other files are still read. */
@@ -107,6 +116,10 @@ static void reader_add(struct spec_reader *r, const char *name, const char *text
 	}
 	if (spec_node_parse(file, text, len, r->d, &root) < 0)
 		return;
+	if (root && root->kind == SPEC_NODE_LIST && is_document(name)) {
+		r->document = root;
+		return;
+	}
 	if (!root) {
 		struct diag_pos pos = {file, 0, 0};
 
@@ -155,6 +168,7 @@ void spec_set_default_host(struct spec *s, const char *host)
 static int reader_finish(struct spec_reader *r, struct spec **ret)
 {
 	if (!r->d->out_of_memory && r->n_trees > 0) {
+		spec_document_merge(r);
 		spec_merge_trees(r);
 		for (size_t i = 0; i < r->n_trees; i++)
 			spec_read_tree(r, r->trees[i]);
@@ -188,6 +202,28 @@ int spec_parse(const char *name, const char *text, size_t len, struct diag *d, s
 		reader_add(&r, name, text, len);
 		e = reader_finish(&r, ret);
 	}
+	reader_done(&r);
+	return e;
+}
+
+int spec_document_check(const char *name, const char *text, size_t len, struct diag *d)
+{
+	struct diag_pos pos = {name, 0, 0};
+	struct spec_reader r;
+	int e = reader_init(&r, d);
+
+	if (e < 0)
+		return e;
+	if (len > SPEC_DOCUMENT_BYTES_MAX)
+		diag_add(d, DIAG_ERROR, &pos, NULL,
+			 "the document has %zu bytes, at most %u are allowed", len,
+			 SPEC_DOCUMENT_BYTES_MAX);
+	else if (spec_node_parse(name, text, len, d, &r.document) >= 0 && !r.document)
+		diag_add(d, DIAG_ERROR, &pos, NULL,
+			 "the document is empty; write '[]' for one without sections");
+	else if (r.document && !diag_has_errors(d))
+		spec_document_read(&r);
+	e = d->out_of_memory ? -ENOMEM : diag_has_errors(d) ? -EINVAL : 0;
 	reader_done(&r);
 	return e;
 }

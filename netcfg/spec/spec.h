@@ -68,6 +68,8 @@ enum spec_access { SPEC_ACCESS_RW, SPEC_ACCESS_RO, SPEC_ACCESS_MAX };
 enum spec_squash { SPEC_SQUASH_NONE, SPEC_SQUASH_ROOT, SPEC_SQUASH_ALL, SPEC_SQUASH_MAX };
 enum spec_submounts { SPEC_SUBMOUNTS_HIDE, SPEC_SUBMOUNTS_CROSS, SPEC_SUBMOUNTS_MAX };
 /* How packets between hosts are protected. */
+/* In the order of their names in the schema. */
+enum spec_cluster_config { SPEC_CLUSTER_CONFIG_OFF, SPEC_CLUSTER_CONFIG_FOLLOW };
 enum spec_security {
 	SPEC_SECURITY_AUTH,
 	SPEC_SECURITY_ENCRYPT,
@@ -319,6 +321,7 @@ struct spec_cluster { /* name "": no cluster is configured */
 	char *secret_file;		 /* path of the key file; NULL: there is none, because
 					    security is none */
 	enum spec_security security;
+	enum spec_cluster_config config; /* whether this host takes the cluster's document */
 	struct diag_pos pos;
 };
 
@@ -394,6 +397,13 @@ int spec_load(const char *file, const char *dropin_dir, struct diag *d, struct s
 /* Parses a text in memory, with the results of spec_load; messages use `name` as the file's
  * name. */
 int spec_parse(const char *name, const char *text, size_t len, struct diag *d, struct spec **ret);
+/* The file in the drop-in folder that has the cluster's configuration document. It counts while the
+ * host's own files have cluster.config: follow. */
+#define SPEC_DOCUMENT_FILE "00-cluster.yaml"
+#define SPEC_DOCUMENT_BYTES_MAX (64U << 10)
+/* Checks a document of the cluster as far as that is possible without the files of its hosts.
+ * Returns 0, or -EINVAL or -ENOMEM with the errors in d. */
+int spec_document_check(const char *name, const char *text, size_t len, struct diag *d);
 /* Sets the host name to `host` if no file sets it and `host` is a valid name. Used for
  * configurations of other hosts. */
 void spec_set_default_host(struct spec *s, const char *host);

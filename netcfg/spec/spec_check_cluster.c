@@ -82,6 +82,10 @@ void spec_check_cluster(struct spec_reader *r)
 			    "it has no effect with security: none; remove secret-file or "
 			    "security: none");
 	check_etcd(r, c);
+	if (c->config == SPEC_CLUSTER_CONFIG_FOLLOW && c->n_etcd == 0)
+		check_error(r, &c->pos, "config",
+			    "the document is in the cluster's etcd, and this host has no "
+			    "cluster.etcd; write cluster.etcd, or remove 'config'");
 }
 
 /* The agent takes the addresses of a network with a pool, and assigns them in the order of the

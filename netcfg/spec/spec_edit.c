@@ -117,6 +117,11 @@ void spec_edit_hang(struct spec_node *map, struct spec_node *member)
 	append(map, member);
 }
 
+void spec_edit_append(struct spec_node *list, struct spec_node *item)
+{
+	append(list, item);
+}
+
 void spec_edit_move(struct spec_node *to, struct spec_node *from, const char *except)
 {
 	for (struct spec_node *n = from->child, *next; n; n = next) {

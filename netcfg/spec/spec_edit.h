@@ -27,6 +27,8 @@ int spec_edit_put(struct spec_node *map, const char *key, const char *text);
 void spec_edit_move(struct spec_node *to, struct spec_node *from, const char *except);
 /* Adds a member that was removed from another map, and replaces a member with the same key. */
 void spec_edit_hang(struct spec_node *map, struct spec_node *member);
+/* Appends an item, which was taken from another list, to a list. */
+void spec_edit_append(struct spec_node *list, struct spec_node *item);
 /* Removes the members whose value is null. */
 void spec_edit_drop_nulls(struct spec_node *map);
 /* Removes a node from its parent. If the parent list becomes empty, removes that list from the

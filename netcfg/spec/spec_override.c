@@ -31,6 +31,22 @@ void spec_overrides_done(struct spec *s)
 	s->n_overrides = 0;
 }
 
+/* Adds the record, or frees it if both values are equal. */
+static int keep(struct spec *s, struct spec_override *o)
+{
+	const bool same = o->value && o->overridden && strcmp(o->value, o->overridden) == 0;
+	struct spec_override *added = NULL;
+
+	if (o->path && o->key && o->value && o->overridden && !same)
+		added = vec_add(&s->overrides, &s->n_overrides, sizeof(*added));
+	if (!added) {
+		override_done(o);
+		return same ? 0 : -ENOMEM;
+	}
+	*added = *o;
+	return 0;
+}
+
 static int add(struct spec *s, const struct spec_key *k, const struct spec_node *from,
 	       const struct spec_node *to)
 {
@@ -46,20 +62,30 @@ static int add(struct spec *s, const struct spec_key *k, const struct spec_node 
 				  .overridden_pos = from->pos,
 				  .entry_pos = from->parent->pos};
 	const struct spec_node *name = spec_node_member(from->parent, "name");
-	struct spec_override *added = NULL;
-	bool same;
 
 	snprintf(o.name, sizeof(o.name), "%s", name && name->text ? name->text : "");
 	snprintf(o.by, sizeof(o.by), "%s", by && by->text ? by->text : "");
-	same = o.value && o.overridden && strcmp(o.value, o.overridden) == 0;
-	if (o.path && o.key && o.value && o.overridden && !same)
-		added = vec_add(&s->overrides, &s->n_overrides, sizeof(*added));
-	if (!added) {
-		override_done(&o);
-		return same ? 0 : -ENOMEM;
-	}
-	*added = o;
-	return 0;
+	return keep(s, &o);
+}
+
+int spec_override_below(struct spec *s, const struct spec_key *k, const struct spec_node *own,
+			const struct spec_node *below)
+{
+	char path[SPEC_PATH_MAX];
+	const struct spec_node *entry = own->parent, *name = spec_node_member(entry, "name");
+	struct spec_override o = {.list = k->name,
+				  .by_list = k->name,
+				  .path = strdup(spec_node_path(below, path, sizeof(path))),
+				  .key = strdup(below->key),
+				  .value = spec_edit_print_value(own),
+				  .overridden = spec_edit_print_value(below),
+				  .pos = own->pos,
+				  .overridden_pos = below->pos,
+				  .entry_pos = entry->pos};
+
+	snprintf(o.name, sizeof(o.name), "%s", name && name->text ? name->text : "");
+	memcpy(o.by, o.name, sizeof(o.by));
+	return keep(s, &o);
 }
 
 int spec_overrides_add(struct spec *s, const struct spec_key *k, const struct spec_node *target,

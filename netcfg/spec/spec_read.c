@@ -364,7 +364,7 @@ static void read_map(struct spec_reader *r, const struct spec_table *t, struct s
 
 		if (spec_node_member(n, k->name))
 			continue;
-		if (k->required)
+		if (k->required && !r->is_part)
 			spec_read_error(r, n, "the key '%s' is missing; write for example '%s: %s'",
 					k->name, k->name, k->example);
 		read_fallback(r, k, base);

@@ -20,25 +20,16 @@ static const char *const transport_names[] = {"auto", SPEC_TRANSPORTS(NAME)};
 static const char *const qdisc_names[] = {"", SPEC_QDISCS(NAME)};
 #undef NAME
 static const char *const fallback_names[] = {
-	[SPEC_FALLBACK_DEGRADE] = "degrade",
-	[SPEC_FALLBACK_REFUSE] = "refuse",
-};
+	[SPEC_FALLBACK_DEGRADE] = "degrade", [SPEC_FALLBACK_REFUSE] = "refuse"};
 static const char *const locks_names[] = {
-	[SPEC_LOCKS_LOCAL] = "local",
-	[SPEC_LOCKS_NONE] = "none",
-	[SPEC_LOCKS_CLUSTER] = "cluster",
-};
-static const char *const security_names[] = {
-	[SPEC_SECURITY_AUTH] = "auth",
-	[SPEC_SECURITY_ENCRYPT] = "encrypt",
-	[SPEC_SECURITY_NONE] = "none",
-};
+	[SPEC_LOCKS_LOCAL] = "local", [SPEC_LOCKS_NONE] = "none", [SPEC_LOCKS_CLUSTER] = "cluster"};
+static const char *const cluster_config_names[] = {"off", "follow"};
+static const char *const security_names[] = {[SPEC_SECURITY_AUTH] = "auth",
+					     [SPEC_SECURITY_ENCRYPT] = "encrypt",
+					     [SPEC_SECURITY_NONE] = "none"};
 static const char *const access_names[] = {[SPEC_ACCESS_RW] = "rw", [SPEC_ACCESS_RO] = "ro"};
 static const char *const squash_names[] = {
-	[SPEC_SQUASH_NONE] = "none",
-	[SPEC_SQUASH_ROOT] = "root",
-	[SPEC_SQUASH_ALL] = "all",
-};
+	[SPEC_SQUASH_NONE] = "none", [SPEC_SQUASH_ROOT] = "root", [SPEC_SQUASH_ALL] = "all"};
 static const char *const submounts_names[] = {
 	[SPEC_SUBMOUNTS_HIDE] = "hide", [SPEC_SUBMOUNTS_CROSS] = "cross"};
 static const char *const hash_names[] = {
@@ -47,16 +38,12 @@ static const char *const hash_names[] = {
 	[SPEC_HASH_ENCAP23] = "encap2+3",
 };
 static const char *const lacp_rate_names[] = {[SPEC_LACP_FAST] = "fast", [SPEC_LACP_SLOW] = "slow"};
-static const char *const select_names[] = {
-	[SPEC_SELECT_STABLE] = "stable",
-	[SPEC_SELECT_BANDWIDTH] = "bandwidth",
-	[SPEC_SELECT_COUNT] = "count",
-};
-static const char *const reselect_names[] = {
-	[SPEC_RESELECT_ALWAYS] = "always",
-	[SPEC_RESELECT_BETTER] = "better",
-	[SPEC_RESELECT_FAILURE] = "failure",
-};
+static const char *const select_names[] = {[SPEC_SELECT_STABLE] = "stable",
+					   [SPEC_SELECT_BANDWIDTH] = "bandwidth",
+					   [SPEC_SELECT_COUNT] = "count"};
+static const char *const reselect_names[] = {[SPEC_RESELECT_ALWAYS] = "always",
+					     [SPEC_RESELECT_BETTER] = "better",
+					     [SPEC_RESELECT_FAILURE] = "failure"};
 static const char *const trust_names[] = {
 	[SPEC_TRUST_AS_FOUND] = "",
 	[SPEC_TRUST_PCP] = "pcp",
@@ -711,6 +698,12 @@ static const struct spec_key cluster_keys[] = {
 		 "auth does not cover bulk data by RDMA (net[].rdma); encrypt does not use RDMA.\n"
 		 "A host with a key and a host without a key do not connect.",
 	 .example = "encrypt"},
+	{"config", SPEC_TYPE_ENUM, .fallback = "off", NAMES(cluster_config_names), FIELD(spec_cluster, config), .example = "follow",
+	 .help = "Whether this host takes the configuration document of the cluster.\n"
+		 "follow: a rollout ('plenum rollout start') merges the document's sections for this host below the host's own files,"
+		 " whose values count first, and keeps them in plenum.d/00-cluster.yaml. off: the host ignores rollouts and that file.\n"
+		 "Who may write to etcd can then change the networks, legs, ha, peers, policy, rdma and port of this host, and"
+		 " no other section."},
 };
 static const struct spec_table cluster_table = {TABLE(cluster_keys), PLACE(spec_cluster)};
 

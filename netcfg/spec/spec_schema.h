@@ -149,6 +149,8 @@ struct spec_reader {
 	struct diag *d;
 	struct spec_node **trees; /* one for each file with content */
 	size_t n_trees;
+	struct spec_node *document; /* of the cluster (spec_document.c); NULL: none */
+	bool is_part; /* the trees are parts of a configuration: required keys may be missing */
 	/* for each core, the first entry that names the core */
 	struct spec_node *core_owner[SPEC_CORES_MAX];
 };
@@ -168,7 +170,16 @@ void spec_merge_trees(struct spec_reader *r);
  * Returns 0 or -ENOMEM. In spec_override.c. */
 int spec_overrides_add(struct spec *s, const struct spec_key *k, const struct spec_node *target,
 		       const struct spec_node *changes);
+/* Records that the value `own` of the host's files replaces the value `below` of the cluster's
+ * document, in a list or map of the root. Returns 0 or -ENOMEM. In spec_override.c. */
+int spec_override_below(struct spec *s, const struct spec_key *k, const struct spec_node *own,
+			const struct spec_node *below);
 void spec_overrides_done(struct spec *s);
+/* Merges the sections of the cluster's document that match this host below the trees. In
+ * spec_document.c. */
+void spec_document_merge(struct spec_reader *r);
+/* Checks all sections of the document and reads their values, each section by itself. */
+void spec_document_read(struct spec_reader *r);
 /* Parses "5" or "3-6"; returns false for other text. In spec_read.c. */
 bool spec_cores_parse(const char *text, unsigned *ret_first, unsigned *ret_last);
 /* Reads a file's tree into the spec. Appends the file's lists to the lists of earlier files. */

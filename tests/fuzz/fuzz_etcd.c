@@ -6,6 +6,7 @@
 #include "agent/base/privsep.h"
 #include "agent/cluster/etcd_json.h"
 #include "agent/cluster/pool.h"
+#include "agent/cluster/rollout/rollout.h"
 #include "agent/cluster/rows.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -61,12 +62,38 @@ static void check_pools(const char *value, size_t len)
 	json_decref(config);
 }
 
+/* Records of rollouts: a parsed record is within its limits, survives another round, and a host can
+ * decide by it. */
+static void check_rollout(const char *value, size_t len)
+{
+	struct rollout_self self = {.host = "host-a", .id = "1", .follows = true, .ready = true};
+	struct rollout r, again;
+	struct rollout_document d;
+	char *text;
+
+	if (rollout_parse(value, len, &r) == 0) {
+		demand(r.n_slots <= ROLLOUT_SLOTS_MAX && r.state < ROLLOUT_STATE_MAX);
+		demand(!r.number || r.max_unavailable - 1 < ROLLOUT_SLOTS_MAX);
+		if (rollout_next(&r, &self) == ROLLOUT_TAKE)
+			demand(rollout_take(&r, self.host, self.id, 7));
+		text = r.number ? rollout_format(&r) : NULL;
+		demand(!r.number || (text && rollout_parse(text, strlen(text), &again) == 0));
+		demand(!r.number || (again.n_slots == r.n_slots));
+		free(text);
+	}
+	if (rollout_document_parse(value, len, &d) == 0)
+		demand(d.text && strlen(d.text) <= ROLLOUT_DOCUMENT_BYTES_MAX);
+	rollout_document_done(&d);
+	(void)rollout_self_parse(value, len, &self);
+}
+
 static void check_value(const char *value, size_t len)
 {
 	struct record_owner o;
 
 	check_server(value, len);
 	check_pools(value, len);
+	check_rollout(value, len);
 	if (record_owner_parse(value, len, &o) == 0)
 		demand(o.id[0] && strlen(o.id) < sizeof(o.id) && strlen(o.since) < sizeof(o.since));
 	for (enum rows_kind k = 0; k < ROWS_KIND_MAX; k++) {

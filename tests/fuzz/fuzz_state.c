@@ -7,6 +7,7 @@
 #include "agent/apply/apply_records.h"
 #include "agent/apply/history.h"
 #include "agent/apply/store.h"
+#include "agent/cluster/rollout/rollout_note.h"
 #include "agent/command_mounts.h"
 #include "agent/lldp/neighbours.h"
 #include "agent/supervise/handover/export_record.h"
@@ -36,6 +37,7 @@ static const struct state_kind kinds[] = {
 	{.name = "pending", .version = 2, .bytes_max = 1U << 20},
 	{.name = "record", .version = 2, .scope = STATE_OF_BOOT, .bytes_max = 1U << 20},
 	{.name = "rolled-back", .version = 2, .bytes_max = 1U << 20},
+	{.name = "rollout", .version = 1, .bytes_max = 1U << 14},
 	{.name = "workers", .version = 2, .bytes_max = 1U << 20},
 };
 
@@ -169,6 +171,7 @@ static void read_agent_records(void)
 	autofree char *yaml = NULL;
 	struct reason why;
 	struct rundir rd;
+	struct rollout_note note;
 	struct history h;
 	uint64_t number;
 	pid_t owner;
@@ -176,6 +179,9 @@ static void read_agent_records(void)
 
 	taken |= neighbours_load(&table, path) == 0;
 	neighbours_done(&table);
+	taken |= rollout_note_load(&note, path) == 0 && note.number;
+	if (!rollout_hash_is_valid(note.has.hash))
+		abort();
 	taken |= apply_outcome_load(path, &number, &error, &why) == 0;
 	taken |= apply_refused_load(path, &why, &yaml) == 0;
 	taken |= state_file_read(&ticket, &apply_ticket_kind, path) == 0;

@@ -405,6 +405,41 @@ static void test_messages_arrive_with_their_descriptors(void **state)
 	assert_int_equal(privsep_send(pair[0], PRIVSEP_ADMIN, &out, fd), -EBADMSG);
 }
 
+static void test_a_turn_and_a_rollout_are_checked(void **state)
+{
+	struct privsep_msg m = {.type = PRIVSEP_CLUSTER_TURN,
+				.size = sizeof(m.cluster_turn),
+				.cluster_turn = {.number = 1, .attempt = 1, .turn = 1}};
+	const size_t len = HEAD + sizeof(m.cluster_turn);
+
+	(void)state;
+	assert_int_equal(check(PRIVSEP_CLUSTER, &m, len, true), -EBADMSG); /* no hash */
+	strcpy(m.cluster_turn.hash, "0123456789abcdef");
+	assert_int_equal(check(PRIVSEP_CLUSTER, &m, len, true), 0);
+	assert_int_equal(check(PRIVSEP_CLUSTER, &m, len, false), -EBADMSG);
+	assert_int_equal(check(PRIVSEP_ADMIN, &m, len, true), -EBADMSG);
+	m.cluster_turn.hash[3] = '/';
+	assert_int_equal(check(PRIVSEP_CLUSTER, &m, len, true), -EBADMSG);
+	m.cluster_turn.hash[3] = '3';
+	m.cluster_turn.len = PRIVSEP_DOCUMENT_MAX + 1;
+	assert_int_equal(check(PRIVSEP_CLUSTER, &m, len, true), -EBADMSG);
+	m.cluster_turn.len = 0;
+	m.cluster_turn.turn = 0;
+	assert_int_equal(check(PRIVSEP_CLUSTER, &m, len, true), -EBADMSG);
+	m = (struct privsep_msg){
+		.type = PRIVSEP_ROLLOUT_START,
+		.size = sizeof(m.rollout),
+		.connection = 1,
+		.rollout = {.max_unavailable = 1, .timeout_s = 600, .rollback = 1}};
+	assert_int_equal(check(PRIVSEP_ADMIN, &m, HEAD + m.size, false), 0);
+	m.rollout.percent = 10; /* not both */
+	assert_int_equal(check(PRIVSEP_ADMIN, &m, HEAD + m.size, false), -EBADMSG);
+	m.rollout.max_unavailable = 0;
+	assert_int_equal(check(PRIVSEP_ADMIN, &m, HEAD + m.size, false), 0);
+	m.rollout.rollback = 0;
+	assert_int_equal(check(PRIVSEP_ADMIN, &m, HEAD + m.size, false), -EBADMSG);
+}
+
 /*
  * The role that parses readers' bytes has no message that changes anything, whatever its content.
  */
@@ -427,7 +462,7 @@ static void test_the_api_role_cannot_send_changes(void **state)
 						 -EBADMSG);
 			}
 	}
-	assert_int_equal(n_changes, 28);
+	assert_int_equal(n_changes, 33);
 	assert_false(privsep_is_change(PRIVSEP_GET));
 	assert_false(privsep_is_change(PRIVSEP_GET_EVENTS));
 	assert_false(privsep_is_change(PRIVSEP_TYPE_MAX));
@@ -523,6 +558,7 @@ int main(void)
 		cmocka_unit_test(test_addresses_of_pools_are_checked),
 		cmocka_unit_test(test_missing_and_extra_descriptors_are_rejected),
 		cmocka_unit_test(test_bad_fields_are_rejected),
+		cmocka_unit_test(test_a_turn_and_a_rollout_are_checked),
 		cmocka_unit_test(test_the_api_role_cannot_send_changes),
 		cmocka_unit_test(test_rdma_tests_are_checked),
 		cmocka_unit_test(test_system_calls_have_names),

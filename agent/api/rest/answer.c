@@ -210,6 +210,20 @@ static const struct answer_member pool_addresses[] = {CLUSTER_LIST("addresses", 
 static const struct answer_member pool_change[] = {TEXT("pool"), END};
 static const struct answer_member released[] = {TEXT("host"), INTEGER("addresses"), END};
 
+static const struct answer_member document[] = {
+	INTEGER("generation"), TEXT("by"), TEXT("time"), TEXT("text"), END};
+static const struct answer_member rollout_host[] = {
+	TEXT("host"), TEXT("state"), INTEGER("generation"), TEXT("reason"), TEXT("time"), END};
+#define ROLLOUT_MEMBERS                                                              \
+	INTEGER("number"), TEXT("state"), INTEGER("generation"), INTEGER("former"),  \
+		INTEGER("document_generation"), BOOLEAN("returns"),                  \
+		TEXT("on_failure"), INTEGER("max_unavailable"),                      \
+		INTEGER("timeout_s"), TEXTS("in_flight"), TEXT("failed_host"),       \
+		TEXT("reason"), TEXT("by"), TEXT("since")
+static const struct answer_member rollout[] = {ROLLOUT_MEMBERS, END};
+static const struct answer_member rollout_status[] = {
+	ROLLOUT_MEMBERS, OBJECTS("hosts", rollout_host), END};
+
 static const struct answer_member event[] = {
 	INTEGER("seq"), TEXT("time"), TEXT("severity"), TEXT("source"), TEXT("text"), END};
 static const struct answer_member events[] = {
@@ -366,6 +380,13 @@ static const struct answer_member *const answers[RESOURCE_MAX] = {
 	[RESOURCE_POOL_ADD] = pool_change,
 	[RESOURCE_POOL_SET] = pool_change,
 	[RESOURCE_POOL_REMOVE] = pool_change,
+	[RESOURCE_DOCUMENT] = document,
+	[RESOURCE_DOCUMENT_SET] = rollout,
+	[RESOURCE_ROLLOUT] = rollout_status,
+	[RESOURCE_ROLLOUT_START] = rollout,
+	[RESOURCE_ROLLOUT_PAUSE] = rollout,
+	[RESOURCE_ROLLOUT_RESUME] = rollout,
+	[RESOURCE_ROLLOUT_ABORT] = rollout,
 	[RESOURCE_ADDRESSES] = pool_addresses,
 	[RESOURCE_EVENTS] = events,
 	[RESOURCE_HISTORY] = history,

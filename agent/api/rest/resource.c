@@ -312,6 +312,63 @@ const struct resource resources[RESOURCE_MAX] = {
 		.commands = {{"pool addresses", "[TABLE OPTION...]", "list which host owns which address",
 			       "Lists the addresses of pools that hosts own, each with the ID of the worker that it is for.\n"}},
 	},
+	[RESOURCE_DOCUMENT] = {
+		OPERATION("GET", "/v1/cluster/document", PRIVSEP_GET, "the cluster's configuration document"),
+		.what = PRIVSEP_CLUSTER_DOCUMENT,
+		.commands = {{"document show", "", "print the cluster's configuration document",
+			       "Prints the latest configuration document of the cluster, as it was set. -j adds its\n"
+			       "generation, author and time.\n"}},
+	},
+	[RESOURCE_DOCUMENT_SET] = {
+		OPERATION("PUT", "/v1/cluster/document", PRIVSEP_DOCUMENT_SET, "set the cluster's document"),
+		.body = RESOURCE_BODY_YAML,
+		.commands = {{"document set", "FILE", "set the cluster's configuration document",
+			       "Stores a configuration document for the hosts of the cluster, as its next generation: a list\n"
+			       "of sections, each with 'match', patterns of host names, and keys of plenum.yaml. Changes no\n"
+			       "host: 'plenum rollout start' does. FILE - is standard input.\n"}},
+	},
+	[RESOURCE_ROLLOUT] = {
+		OPERATION("GET", "/v1/cluster/rollout", PRIVSEP_GET, "the rollout, and what each host has"),
+		.what = PRIVSEP_ROLLOUT_STATUS,
+		LIST("hosts", "host", TEXT),
+		.columns = "HOST,STATE,GENERATION,TIME,REASON",
+		.commands = {{"rollout status", "[TABLE OPTION...]", "show the rollout of the cluster's document",
+			       "Shows the state of the rollout, the hosts in flight and the one that has failed; and for\n"
+			       "each host that follows the cluster's document which generation it has. States of hosts: done,\n"
+			       "waiting, applying, failed, drifted (its file was edited or removed), busy (an apply runs or\n"
+			       "waits there, or changes are staged), not-following. Exit status 2: the rollout has stopped.\n"}},
+	},
+	[RESOURCE_ROLLOUT_START] = {
+		OPERATION("POST", "/v1/cluster/rollout", PRIVSEP_ROLLOUT_START, "begin a rollout"),
+		FIELDS(rollout_fields),
+		.commands = {{"rollout start", "[OPTION...]", "bring the cluster's document to the hosts",
+			       "Lets all hosts with 'cluster.config: follow' apply the latest document of the cluster, a few\n"
+			       "at a time. Each host rolls its apply back by itself if it lacks a leg, a worker or a peer\n"
+			       "afterwards; then the rollout stops. Hosts that are away get the document when they return.\n\n"
+			       "      --max-unavailable N  hosts that apply at a time, or P% of those that follow; default: 1\n"
+			       "      --on-failure HOW     stop: other hosts keep what they have; rollback: hosts return to the\n"
+			       "                           document of the rollout before; default: stop\n"
+			       "      --timeout SECONDS    a host without a result after this time has failed; default: 600\n"}},
+	},
+	[RESOURCE_ROLLOUT_PAUSE] = {
+		OPERATION("POST", "/v1/cluster/rollout/pause", PRIVSEP_ROLLOUT_PAUSE, "pause the rollout"),
+		.body = RESOURCE_BODY_NONE,
+		.commands = {{"rollout pause", "", "pause the rollout",
+			       "Hosts in flight end their apply, and no other host begins one.\n"}},
+	},
+	[RESOURCE_ROLLOUT_RESUME] = {
+		OPERATION("POST", "/v1/cluster/rollout/resume", PRIVSEP_ROLLOUT_RESUME, "resume the rollout"),
+		.body = RESOURCE_BODY_NONE,
+		.commands = {{"rollout resume", "", "resume the rollout",
+			       "Resumes a rollout that is paused or has stopped. Hosts that have failed try again.\n"}},
+	},
+	[RESOURCE_ROLLOUT_ABORT] = {
+		OPERATION("POST", "/v1/cluster/rollout/abort", PRIVSEP_ROLLOUT_ABORT, "end the rollout"),
+		.body = RESOURCE_BODY_NONE,
+		.commands = {{"rollout abort", "", "end the rollout",
+			       "Ends the rollout for good: hosts in flight end their apply, and all hosts keep the document\n"
+			       "that they have.\n"}},
+	},
 	[RESOURCE_INVENTORY] = {
 		OPERATION("GET", "/v1/inventory", PRIVSEP_GET, "inventory of the host"),
 		.what = PRIVSEP_INVENTORY,

@@ -153,6 +153,18 @@ static const struct resource_field pool_set_fields[] = {
 	NUMBER("mtu", pool.mtu, 1, UINT16_MAX, .one_of = true),
 };
 
+/* Stored as 1 and 2. */
+static const char *const failure_ways[] = {"stop", "rollback", NULL};
+
+static const struct resource_field rollout_fields[] = {
+	NUMBER("max-unavailable", rollout.max_unavailable, 1, PRIVSEP_ROLLOUT_HOSTS_MAX,
+	       .one_of = true),
+	NUMBER("percent", rollout.percent, 1, 100, .one_of = true),
+	CHOICE("on-failure", rollout.rollback, failure_ways, 1),
+	NUMBER("timeout", rollout.timeout_s, PRIVSEP_ROLLOUT_S_MIN, PRIVSEP_ROLLOUT_S_MAX,
+	       .preset = 600),
+};
+
 static const struct resource_field forget_fields[] = {
 	{.name = "host", .type = RESOURCE_TEXT, MEMBER(pool.name), .required = ""},
 	BOOLEAN("force", pool.force),

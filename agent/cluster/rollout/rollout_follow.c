@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Takes the turns of this host in rollouts. */
+#include "agent/cluster/rollout/rollout_follow.h"
+#include "netcfg/base/log.h"
+#include "netcfg/base/when.h"
+#include <stdio.h>
+#include <string.h>
+
+struct seen { /* a turn, and when this host has seen it first */
+	uint64_t turn, at_ns;
+};
+
+struct rollout_follow {
+	struct rollout_follow_setup setup;
+	char cluster[PLENUM_NAME_MAX], host[PLENUM_NAME_MAX];
+	struct loop_source *timer;
+	bool busy;    /* a request is in progress; there is one at a time */
+	bool changed; /* meanwhile the agent has reported something else */
+	struct rollout_self self;
+	bool known; /* the agent has reported */
+	struct rollout record;
+	uint64_t revision; /* of the record; 0: it does not exist */
+	struct seen seen[ROLLOUT_SLOTS_MAX];
+	size_t n_seen;
+	char *written, *writing; /* the value of this host's key, without the time */
+};
+
+static void look(struct rollout_follow *f);
+
+static void arm(struct rollout_follow *f, uint64_t in_ns)
+{
+	loop_timer_arm(f->timer, member_jitter(in_ns));
+}
+
+static bool is_quick(const struct rollout_follow *f)
+{
+	const struct rollout *r = &f->record;
+
+	return r->n_slots ||
+	       (r->state == ROLLOUT_RUNNING && f->self.follows && rollout_is_behind(r, &f->self));
+}
+
+/* Ends a step: the next one follows at once if the agent has reported something meanwhile. */
+static void rest(struct rollout_follow *f)
+{
+	if (f->changed)
+		arm(f, NSEC_PER_MSEC);
+	else
+		arm(f, is_quick(f) ? ROLLOUT_LOOK_NS : ROLLOUT_IDLE_NS);
+	f->changed = false;
+}
+
+static void started(struct rollout_follow *f, int r)
+{
+	f->busy = r == 0;
+	if (r < 0)
+		rest(f);
+}
+
+/* ---- writes ---- */
+
+static void on_written(void *user, const struct kv_answer *a)
+{
+	struct rollout_follow *f = user;
+
+	f->busy = false;
+	if (a->trouble == CLUSTER_FINE && a->succeeded) {
+		free(f->written);
+		f->written = ptr_take(f->writing);
+		/* the next decision is made by the record as the store has it */
+		arm(f, NSEC_PER_SEC / 5);
+		return;
+	}
+	free(ptr_take(f->writing));
+	if (a->trouble == CLUSTER_FINE) /* another host was faster, or the answer was lost */
+		arm(f, NSEC_PER_SEC / 2);
+	else
+		rest(f);
+}
+
+/* Returns the value of this host's key on the heap. with_time: as it is written. */
+static char *host_value(const struct rollout_follow *f, bool with_time)
+{
+	const struct rollout_self *s = &f->self;
+	const bool failed = s->failed_number == f->record.number && s->failed_number &&
+			    s->result == ROLLOUT_FAILED;
+	char now[WHEN_TEXT_MAX] = "", *text;
+	json_t *o;
+
+	if (with_time)
+		when_format(rollout_now_ms(), now);
+	o = json_pack("{s:i, s:s, s:I, s:s, s:I, s:b, s:b, s:b, s:s, s:s}", "v", RECORDS_VERSION,
+		      "host", f->host, "generation", (json_int_t)s->has.generation, "hash",
+		      s->has.hash, "number", (json_int_t)s->number, "drifted", s->drifted,
+		      "follows", s->follows, "ready", s->ready, "failed", failed ? s->why : "",
+		      "time", now);
+	text = o ? json_dumps(o, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
+	json_decref(o);
+	return text;
+}
+
+/* Writes the record, unless it is NULL, and this host's key. */
+static int write_all(struct rollout_follow *f, const struct rollout *r)
+{
+	autofree char *record = r ? rollout_format(r) : NULL, *value = host_value(f, true);
+	char record_at[KV_KEY_MAX], host_at[KV_KEY_MAX], owner_at[KV_KEY_MAX];
+	const struct kv_compare also = {.key = owner_at,
+					.revision = member_revision(f->setup.member)};
+	const struct kv_op ops[] = {
+		{.kind = KV_PUT, .key = host_at, .value = value},
+		{.kind = KV_PUT, .key = record_at, .value = record},
+	};
+	const struct kv_txn txn = {.key = record_at,
+				   .revision = f->revision,
+				   .also = &also,
+				   .n_also = 1,
+				   .ops = ops,
+				   .n_ops = r ? 2 : 1};
+
+	rollout_key(ROLLOUT_KEY_RECORD, f->cluster, "", record_at);
+	rollout_key(ROLLOUT_KEY_HOST, f->cluster, f->host, host_at);
+	record_key(RECORD_OWNER, f->cluster, f->host, owner_at);
+	free(f->writing);
+	f->writing = host_value(f, false);
+	if (!value || !f->writing || (r && !record))
+		return -ENOMEM;
+	return f->setup.ops->txn(f->setup.kv, &txn, on_written, f);
+}
+
+/* ---- turns that expire ---- */
+
+/* Returns when this host has seen the turn first. Forgets turns that have ended. */
+static uint64_t seen_since(struct rollout_follow *f, uint64_t turn, uint64_t now)
+{
+	for (size_t i = 0; i < f->n_seen; i++)
+		if (f->seen[i].turn == turn)
+			return f->seen[i].at_ns;
+	if (f->n_seen < ROLLOUT_SLOTS_MAX)
+		f->seen[f->n_seen++] = (struct seen){turn, now};
+	return now;
+}
+
+static bool has_turn(const struct rollout *r, uint64_t turn)
+{
+	for (size_t i = 0; i < r->n_slots; i++)
+		if (r->slots[i].turn == turn)
+			return true;
+	return false;
+}
+
+/* Returns a slot whose host did not report in time, or NULL. This host's own turn counts too: its
+ * agent may be stuck. */
+static const struct rollout_slot *find_expired(struct rollout_follow *f)
+{
+	const struct rollout *r = &f->record;
+	const uint64_t now = clock_now_ns();
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->n_seen; i++)
+		if (has_turn(r, f->seen[i].turn))
+			f->seen[n++] = f->seen[i];
+	f->n_seen = n;
+	for (size_t i = 0; i < r->n_slots; i++)
+		if (now - seen_since(f, r->slots[i].turn, now) > r->timeout_s * NSEC_PER_SEC)
+			return &r->slots[i];
+	return NULL;
+}
+
+static int expire(struct rollout_follow *f, const struct rollout_slot *slot)
+{
+	struct rollout next = f->record;
+	char why[CLUSTER_TEXT_MAX];
+
+	snprintf(why, sizeof(why),
+		 "the host did not report a result within %u s; its agent may be dead, or etcd out "
+		 "of its reach",
+		 f->record.timeout_s);
+	return rollout_give(&next, slot->host, slot->turn, ROLLOUT_FAILED, why)
+		       ? write_all(f, &next)
+		       : -EINVAL;
+}
+
+/* ---- steps ---- */
+
+static void on_document(void *user, const struct kv_answer *a)
+{
+	const struct kv_pair *p = a->n_pairs ? &a->pairs[0] : NULL;
+	struct rollout_follow *f = user;
+	const struct rollout *r = &f->record;
+	struct rollout_document d = {.text = NULL};
+	uint64_t turn = 0;
+	int k;
+
+	f->busy = false;
+	for (size_t i = 0; i < r->n_slots; i++)
+		if (strcmp(r->slots[i].host, f->host) == 0)
+			turn = r->slots[i].turn;
+	if (a->trouble == CLUSTER_FINE && turn) {
+		k = rollout_document_parse(p && p->value ? p->value : "", p ? p->len : 0, &d);
+		if (k == 0 && strcmp(d.version.hash, rollout_wanted(r)->hash) == 0)
+			f->setup.on_turn(f->setup.user, r->number, r->attempt, turn, &d);
+		else /* it was replaced meanwhile, or damaged: then the turn expires */
+			log_warning("the document of the rollout in etcd is not the expected one");
+		rollout_document_done(&d);
+	}
+	rest(f);
+}
+
+static int read_document(struct rollout_follow *f)
+{
+	char key[KV_KEY_MAX];
+	const struct kv_range range = {.first = key};
+
+	rollout_key(f->record.back ? ROLLOUT_KEY_FORMER : ROLLOUT_KEY_TARGET, f->cluster, "", key);
+	return f->setup.ops->range(f->setup.kv, &range, on_document, f);
+}
+
+static int give(struct rollout_follow *f)
+{
+	struct rollout next = f->record;
+
+	return rollout_give(&next, f->host, f->self.turn, f->self.result, f->self.why)
+		       ? write_all(f, &next)
+		       : -EINVAL;
+}
+
+static int take(struct rollout_follow *f)
+{
+	struct rollout next = f->record;
+
+	return rollout_take(&next, f->host, f->self.id, rollout_draw()) ? write_all(f, &next)
+									: -EINVAL;
+}
+
+/* Writes what this host has, if the store has something else. */
+static int write_self(struct rollout_follow *f)
+{
+	autofree char *value = host_value(f, false);
+
+	if (!value || (f->written && strcmp(f->written, value) == 0))
+		return 1;
+	return write_all(f, NULL);
+}
+
+/* Does what the record demands. Returns 0 if a request is in progress, 1 if there is nothing to do,
+ * or negative errno. */
+static int step(struct rollout_follow *f)
+{
+	const struct rollout_slot *expired = find_expired(f);
+
+	switch (rollout_next(&f->record, &f->self)) {
+	case ROLLOUT_GIVE:
+		return give(f);
+	case ROLLOUT_TAKE:
+		return take(f);
+	case ROLLOUT_APPLY:
+		return expired ? expire(f, expired) : read_document(f);
+	case ROLLOUT_REST:
+		break;
+	}
+	if (expired)
+		return expire(f, expired);
+	return f->self.follows || f->written ? write_self(f) : 1;
+}
+
+static void on_record(void *user, const struct kv_answer *a)
+{
+	const struct kv_pair *p = a->n_pairs ? &a->pairs[0] : NULL;
+	struct rollout_follow *f = user;
+	int r;
+
+	f->busy = false;
+	if (a->trouble != CLUSTER_FINE) {
+		rest(f);
+		return;
+	}
+	f->revision = p ? p->revision : 0;
+	if (rollout_parse(p && p->value ? p->value : "", p ? p->len : 0, &f->record) < 0) {
+		log_warning("the record of the rollout in etcd has a form that this version does "
+			    "not know");
+		rest(f);
+		return;
+	}
+	f->changed = false;
+	r = step(f);
+	f->busy = r == 0;
+	if (r != 0)
+		rest(f);
+}
+
+static void look(struct rollout_follow *f)
+{
+	char key[KV_KEY_MAX];
+	const struct kv_range range = {.first = key};
+
+	/* a host that does not follow has nothing to do, but once to say that */
+	if (f->busy || !f->known || (!f->self.follows && !f->written))
+		return;
+	if (!member_revision(f->setup.member)) {
+		arm(f, ROLLOUT_LOOK_NS);
+		return;
+	}
+	rollout_key(ROLLOUT_KEY_RECORD, f->cluster, "", key);
+	started(f, f->setup.ops->range(f->setup.kv, &range, on_record, f));
+}
+
+static int on_timer(void *user)
+{
+	look(user);
+	return 0;
+}
+
+void rollout_follow_set(struct rollout_follow *f, const struct rollout_self *self)
+{
+	f->self = *self;
+	f->known = true;
+	f->changed = true;
+	if (!f->busy)
+		arm(f, NSEC_PER_MSEC);
+}
+
+/* ---- lifetime ---- */
+
+int rollout_follow_new(const struct rollout_follow_setup *setup, struct rollout_follow **ret)
+{
+	struct rollout_follow *f = calloc(1, sizeof(*f));
+	int r;
+
+	if (!f)
+		return -ENOMEM;
+	f->setup = *setup;
+	snprintf(f->cluster, sizeof(f->cluster), "%s", setup->cluster);
+	snprintf(f->host, sizeof(f->host), "%s", setup->host);
+	r = loop_add_timer(setup->loop, NSEC_PER_MSEC, on_timer, f, &f->timer);
+	if (r < 0) {
+		rollout_follow_free(f);
+		return r;
+	}
+	*ret = f;
+	return 0;
+}
+
+struct rollout_follow *rollout_follow_free(struct rollout_follow *f)
+{
+	if (!f)
+		return NULL;
+	loop_source_free(f->timer);
+	free(f->written);
+	free(f->writing);
+	free(f);
+	return NULL;
+}
