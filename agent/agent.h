@@ -71,7 +71,7 @@ struct agent {
 	struct cluster *cluster;
 	struct servers servers;	 /* servers of the cluster; membership.c updates them */
 	struct plan_pools pools; /* this host's addresses in the pools; membership.c updates them */
-	struct membership *membership; /* NULL: not started yet */
+	struct membership *membership;	   /* NULL: not started yet */
 	struct rollout_host *rollout_host; /* likewise */
 	struct leg_queues *leg_queues;
 	struct leg_queues_share queue_shares[PLAN_PORTS_MAX + 1];

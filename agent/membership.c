@@ -305,6 +305,11 @@ static void on_pools(void *user)
 		on_servers(a);
 }
 
+static void on_view(void *user, uint32_t view)
+{
+	rollout_host_on_view(user, view);
+}
+
 static void on_turn(void *user, const struct privsep_cluster_turn *turn, int fd)
 {
 	rollout_host_on_turn(user, turn, fd);
@@ -392,6 +397,7 @@ int membership_init(struct agent *a)
 				      .on_pools = on_pools,
 				      .on_taken = on_taken,
 				      .on_turn = on_turn,
+				      .on_view = on_view,
 				      .on_list = control_on_list,
 				      .user = a};
 	struct membership *m = calloc(1, sizeof(*m));

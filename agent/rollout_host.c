@@ -3,6 +3,7 @@
 #include "agent/rollout_host.h"
 #include "agent/base/path.h"
 #include "agent/cluster/rollout/rollout_note.h"
+#include "netcfg/base/hash.h"
 #include "netcfg/base/state_file.h"
 #include <stdio.h>
 #include <string.h>
@@ -11,16 +12,20 @@
 #define LOOK_NS (2 * NSEC_PER_SEC)
 #define JUDGE_NS (NSEC_PER_SEC / 2)
 #define GOOD_LOOKS 4 /* in a row, before the apply is confirmed */
-#define CUT_MAX 2    /* how often an agent may end before its apply has begun */
+/* Shortest time between two turns: each writes the state directory. */
+#define TURN_PAUSE_NS (4 * NSEC_PER_SEC)
+#define CUT_MAX 2 /* how often an agent may end before its apply has begun */
 
 struct rollout_host {
 	struct loop_source *timer;
 	void (*on_problems)(void *user);
 	char *path;
 	struct rollout_note note;
-	char *published; /* what the role has; NULL: nothing */
-	bool asked;	 /* this agent has requested the apply of note.now */
-	bool refused;	 /* that apply has failed */
+	char *published;  /* what the role has; NULL: nothing */
+	bool asked;	  /* this agent has requested the apply of note.now */
+	bool refused;	  /* that apply has failed */
+	uint64_t turn_ns; /* when the last turn began; 0: never */
+	enum rollout_view view;
 	unsigned good_looks;
 	char why[CLUSTER_TEXT_MAX]; /* why the apply has failed; "": unknown */
 	/* The document in the files, read when the file has changed. */
@@ -72,23 +77,49 @@ static bool follows(const struct agent *a)
 	return s && s->cluster.n_etcd && s->cluster.config == SPEC_CLUSTER_CONFIG_FOLLOW;
 }
 
-static bool is_ready(const struct agent *a)
+/* Returns whether the files on disk give another configuration than the running one. */
+static bool has_other_files(struct agent *a)
+{
+	const char *error, *disk = store_look(&a->store, &error);
+	autofree char *runs = spec_to_yaml(a->running.spec);
+
+	return !disk || !runs || strcmp(disk, runs) != 0;
+}
+
+/* Returns why this host cannot begin an apply, or NULL. A rollout must not apply what an operator
+ * has not applied, and must not overwrite a file that no rollout has written. */
+static const char *why_busy(struct agent *a)
 {
 	const struct reconcile *rec = &a->reconcile;
 
-	return (a->state == AGENT_RUNNING || a->state == AGENT_DEGRADED) &&
-	       !reconcile_is_active(a) && !rec->pending.applier && rec->queue.n_clients == 0 &&
-	       !rec->queue.edited_files && !store_has_staged(&a->store) && !a->store.prepared;
+	if (a->state != AGENT_RUNNING && a->state != AGENT_DEGRADED)
+		return "the agent is starting or stopping";
+	if (reconcile_is_active(a) || rec->queue.n_clients)
+		return "an apply is running";
+	if (rec->pending.applier)
+		return "an apply waits for 'plenum confirm' or 'plenum rollback'";
+	if (store_has_staged(&a->store) || a->store.prepared)
+		return "changes are staged: 'plenum apply' or 'plenum restore'";
+	if (rec->queue.edited_files || problems_count(&a->problems, PROBLEMS_FILES))
+		return "the configuration files could not be applied, see 'plenum status'";
+	if (!a->rollout_host->note.number && *hash_on_disk(a))
+		return "plenum.d/" STORE_DOCUMENT_FILE
+		       " exists, but no rollout has written it: rename it, then 'plenum apply'";
+	if (has_other_files(a))
+		return "the configuration files have changed and are not applied: 'plenum apply'";
+	return NULL;
 }
 
 static void publish(struct agent *a)
 {
 	struct rollout_host *h = a->rollout_host;
 	const struct rollout_note *n = &h->note;
+	const char *busy = n->now.turn ? NULL : why_busy(a);
 	struct rollout_self s = {.follows = follows(a),
-				 .ready = is_ready(a) && !n->now.turn,
+				 .ready = !busy && !n->now.turn,
 				 .has = n->has,
 				 .number = n->number,
+				 .lineage = n->lineage,
 				 .drifted = has_drifted(a),
 				 .failed_number = n->failed_number,
 				 .failed_attempt = n->failed_attempt,
@@ -96,6 +127,7 @@ static void publish(struct agent *a)
 				 .result = n->now.turn ? ROLLOUT_NO_RESULT : n->result};
 	char *text;
 
+	snprintf(s.busy, sizeof(s.busy), "%s", busy ? busy : "");
 	snprintf(s.host, sizeof(s.host), "%s", a->running.spec->host);
 	memcpy(s.id, a->servers.id, sizeof(s.id));
 	if (!n->now.turn)
@@ -126,13 +158,33 @@ void rollout_host_problems(const struct agent *a, json_t *list)
 				" of the cluster's document); move other values to plenum.yaml, "
 				"then 'plenum rollout start' brings the document again",
 				a->store.document_file, h->note.number, h->note.has.generation));
-	if (h->note.result == ROLLOUT_FAILED && !h->note.now.turn)
+	if (h->view == ROLLOUT_VIEW_OLDER)
+		json_array_append_new(
+			list, json_sprintf("cluster-config-restored: the record of the rollout in "
+					   "etcd is older than rollout %" PRIu64
+					   ", which this host has: etcd was restored from a "
+					   "backup; check 'plenum document show', then 'plenum "
+					   "rollout start'",
+					   h->note.number));
+	if (h->note.result == ROLLOUT_FAILED && !h->note.now.turn &&
+	    (h->view == ROLLOUT_VIEW_RESUME || h->view == ROLLOUT_VIEW_START))
 		json_array_append_new(
 			list, json_sprintf("cluster-config-failed: the cluster's document of "
 					   "rollout %" PRIu64
 					   " was not applied: %s; the former configuration runs; "
-					   "correct the cause, then 'plenum rollout resume'",
-					   h->note.failed_number, h->note.why));
+					   "correct the cause, then 'plenum rollout %s'",
+					   h->note.failed_number, h->note.why,
+					   h->view == ROLLOUT_VIEW_RESUME ? "resume" : "start"));
+}
+
+void rollout_host_on_view(struct agent *a, uint32_t view)
+{
+	struct rollout_host *h = a->rollout_host;
+
+	if (!h || h->view == (enum rollout_view)view)
+		return;
+	h->view = (enum rollout_view)view;
+	h->on_problems(a);
 }
 
 static int save(struct agent *a)
@@ -163,6 +215,7 @@ static void end_turn(struct agent *a, const struct rollout_turn *t, enum rollout
 	if (result == ROLLOUT_DONE) {
 		n->has = turn.version;
 		n->number = turn.number;
+		n->lineage = turn.lineage;
 		n->now.n_cut = 0;
 	} else if (result == ROLLOUT_FAILED) {
 		n->failed_number = turn.number;
@@ -170,7 +223,8 @@ static void end_turn(struct agent *a, const struct rollout_turn *t, enum rollout
 	}
 	h->asked = false;
 	h->why[0] = '\0';
-	(void)save(a); /* reported; the result is in memory */
+	if (result != ROLLOUT_BUSY || n->now.n_cut)
+		(void)save(a); /* reported; the result is in memory */
 	if (result != ROLLOUT_BUSY)
 		events_add(&a->events, result == ROLLOUT_DONE ? LOG_LEVEL_NOTICE : LOG_LEVEL_ERR,
 			   "rollout",
@@ -183,13 +237,66 @@ static void end_turn(struct agent *a, const struct rollout_turn *t, enum rollout
 
 /* ---- the judgement ---- */
 
-static uint64_t count_legs(const struct agent *a)
+static uint64_t count_unusable(const struct agent *a)
 {
 	uint64_t n = 0;
 
 	for (size_t i = 0; a->running.plan && i < a->running.plan->n_legs; i++)
-		n += a->running.plan->legs[i].state == PLAN_LEG_USABLE;
+		n += a->running.plan->legs[i].state != PLAN_LEG_USABLE &&
+		     a->running.plan->legs[i].state != PLAN_LEG_DISABLED;
 	return n;
+}
+
+/* Problems that a document can cause. Others, such as an etcd that does not answer, are no reason
+ * to roll back. */
+static const enum problems_kind judged[] = {PROBLEMS_HOST, PROBLEMS_LEGS, PROBLEMS_QUEUES,
+					    PROBLEMS_WORKERS};
+
+/* Hashes a problem without its counters and times, which are numbers after a space. */
+static uint64_t hash_problem(const char *text)
+{
+	static const uint64_t key[2] = {0x706c656e756d2d70, 0x726f626c656d2d31};
+	char buf[CLUSTER_TEXT_MAX];
+	size_t n = 0;
+
+	for (; *text && n < sizeof(buf); text++) {
+		buf[n++] = *text;
+		if (*text == ' ')
+			text += strspn(text + 1, "0123456789.");
+	}
+	return hash_keyed(key, buf, n) & INT64_MAX;
+}
+
+/* Remembers the problems that exist before the apply. */
+static void note_problems(const struct agent *a, struct rollout_turn *t)
+{
+	t->n_problems = 0;
+	for (size_t k = 0; k < ARRAY_SIZE(judged); k++)
+		for (size_t i = 0; i < a->problems.of[judged[k]].n; i++)
+			if (t->n_problems < ROLLOUT_PROBLEMS_MAX)
+				t->problems[t->n_problems++] =
+					hash_problem(a->problems.of[judged[k]].texts[i]);
+}
+
+static bool had_problem(const struct rollout_turn *t, const char *text)
+{
+	const uint64_t hash = hash_problem(text);
+
+	for (uint64_t i = 0; i < t->n_problems; i++)
+		if (t->problems[i] == hash)
+			return true;
+	/* the list is full: the rest was not remembered */
+	return t->n_problems == ROLLOUT_PROBLEMS_MAX;
+}
+
+/* Returns the first problem that did not exist before the apply, or NULL. */
+static const char *new_problem(const struct agent *a, const struct rollout_turn *t)
+{
+	for (size_t k = 0; k < ARRAY_SIZE(judged); k++)
+		for (size_t i = 0; i < a->problems.of[judged[k]].n; i++)
+			if (!had_problem(t, a->problems.of[judged[k]].texts[i]))
+				return a->problems.of[judged[k]].texts[i];
+	return NULL;
 }
 
 static const char *describe_by(const struct rollout_turn *t, char buf[REQUESTER_MAX])
@@ -204,34 +311,62 @@ static bool is_well(struct agent *a)
 {
 	struct rollout_host *h = a->rollout_host;
 	const struct rollout_turn *t = &h->note.now;
-	const uint64_t legs = count_legs(a);
+	const uint64_t unusable = count_unusable(a);
+	const char *problem;
 
 	agent_check_health(a);
-	if (legs < t->legs)
+	problem = new_problem(a, t);
+	if (problem)
+		snprintf(h->why, sizeof(h->why), "%.*s", CLUSTER_TEXT_MAX - 1, problem);
+	else if (unusable > t->unusable)
 		snprintf(h->why, sizeof(h->why),
-			 "%" PRIu64 " of %" PRIu64 " legs are usable, %" PRIu64
-			 " were before the apply",
-			 legs, (uint64_t)a->running.plan->n_legs, t->legs);
+			 "%" PRIu64 " of %" PRIu64 " legs are not usable; %" PRIu64
+			 " were not before the apply",
+			 unusable, (uint64_t)a->running.plan->n_legs, t->unusable);
 	else if (!a->converged)
 		snprintf(h->why, sizeof(h->why), "not all workers have come up");
-	else if (a->problems.n_degrading > t->problems)
-		snprintf(h->why, sizeof(h->why), "%.*s", CLUSTER_TEXT_MAX - 1,
-			 a->problems.all[a->problems.n_degrading - 1]);
 	else
 		h->why[0] = '\0';
 	return !h->why[0];
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static void first_error(const struct diag *d, int r, char *buf, size_t size)
+{
+	const struct diag_entry *e = diag_first_error(d);
+
+	if (!e)
+		snprintf(buf, size, "%s", strerror(-r));
+	else if (e->file)
+		snprintf(buf, size, "%s:%u: %s%s%.150s", base_name(e->file), e->line,
+			 e->path ? e->path : "", e->path ? ": " : "", e->text);
+	else
+		snprintf(buf, size, "%.300s", e->text);
 }
 
 /* Confirms the apply that waits, when the host was well for a while. */
 static void judge(struct agent *a)
 {
 	struct rollout_host *h = a->rollout_host;
+	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	char by[REQUESTER_MAX];
 	int r;
 
 	h->good_looks = is_well(a) ? h->good_looks + 1 : 0;
 	if (h->good_looks < GOOD_LOOKS || a->reconcile.pending.client)
 		return;
+	r = reconcile_pending_check_files(a, &d);
+	if (r < 0) {
+		first_error(&d, r, h->why, sizeof(h->why));
+		h->good_looks = 0;
+		return;
+	}
 	r = reconcile_pending_decide(a, true, ROLLOUT_CLIENT, describe_by(&h->note.now, by));
 	if (r == -EHOSTUNREACH)
 		snprintf(h->why, sizeof(h->why), "%.*s", CLUSTER_TEXT_MAX - 1,
@@ -317,19 +452,6 @@ static int on_timer(void *user)
 
 /* ---- turns ---- */
 
-static void first_error(const struct diag *d, int r, char *buf, size_t size)
-{
-	const struct diag_entry *e = diag_first_error(d);
-
-	if (!e)
-		snprintf(buf, size, "%s", strerror(-r));
-	else if (e->file)
-		snprintf(buf, size, "%s:%u: %s%s%.150s", STORE_DOCUMENT_FILE, e->line,
-			 e->path ? e->path : "", e->path ? ": " : "", e->text);
-	else
-		snprintf(buf, size, "%.300s", e->text);
-}
-
 /* Stages the document and requests its apply. */
 static void apply(struct agent *a, const char *text)
 {
@@ -370,16 +492,20 @@ void rollout_host_on_turn(struct agent *a, const struct privsep_cluster_turn *t,
 {
 	struct rollout_host *h = a->rollout_host;
 	struct rollout_turn turn = {.number = t->number,
+				    .lineage = t->lineage,
 				    .attempt = t->attempt,
 				    .turn = t->turn,
 				    .version.generation = t->generation};
 	char hash[ROLLOUT_HASH_MAX];
 	autofree char *text = NULL;
 
-	if (!h || !follows(a) || h->note.now.turn || is_same_turn(&h->note, t->turn))
+	if (!h || !a->running.spec || h->note.now.turn || is_same_turn(&h->note, t->turn))
 		return;
+	if (h->turn_ns && clock_now_ns() - h->turn_ns < TURN_PAUSE_NS)
+		return; /* the process of the role sends the turn again */
+	h->turn_ns = clock_now_ns();
 	memcpy(turn.version.hash, t->hash, sizeof(turn.version.hash));
-	if (!is_ready(a)) {
+	if (!follows(a) || why_busy(a)) {
 		end_turn(a, &turn, ROLLOUT_BUSY, "");
 		return;
 	}
@@ -396,9 +522,10 @@ void rollout_host_on_turn(struct agent *a, const struct privsep_cluster_turn *t,
 	h->note.now = turn;
 	h->on_problems(a); /* that of an earlier turn has ended */
 	agent_check_health(a);
-	h->note.now.legs = count_legs(a);
-	h->note.now.problems = a->problems.n_degrading;
+	h->note.now.unusable = count_unusable(a);
+	note_problems(a, &h->note.now);
 	apply(a, text);
+	publish(a);
 }
 
 bool rollout_host_on_applied(struct agent *a, const struct reconcile_client *c,

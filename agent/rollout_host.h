@@ -2,7 +2,7 @@
 /*
  * This host in a rollout of the cluster's document (cluster/rollout/rollout.h). When the host has a
  * turn, this module checks the document, stages it, and applies it on trial: the apply is confirmed
- * when the host has as many usable legs as before and no more problems, all workers are up, and the
+ * when the host has no new problem of legs, queues or workers, all workers are up, and the
  * peers that answered before answer again; else it is rolled back. The result is reported to the
  * process of the role `cluster`. A host without cluster.config: follow takes no document, whatever
  * that process says.
@@ -22,6 +22,8 @@ void rollout_host_done(struct agent *a);
 void rollout_host_take_spec(struct agent *a);
 /* Callback on_turn of cluster_setup. */
 void rollout_host_on_turn(struct agent *a, const struct privsep_cluster_turn *t, int fd);
+/* Callback on_view of cluster_setup. */
+void rollout_host_on_view(struct agent *a, uint32_t view);
 /* Take the results of reconciles. Return whether they were those of a rollout. */
 bool rollout_host_on_applied(struct agent *a, const struct reconcile_client *c,
 			     const struct reconcile_answer *answer);

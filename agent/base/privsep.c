@@ -371,13 +371,18 @@ static const char *check_cluster_rollout(const struct privsep_msg *m)
 	return check_text(r->by, sizeof(r->by), true);
 }
 
+static const char *check_cluster_view(const struct privsep_msg *m)
+{
+	return m->cluster_view.view < PRIVSEP_VIEWS ? NULL : "a number is out of its range";
+}
+
 static const char *check_cluster_turn(const struct privsep_msg *m)
 {
 	const struct privsep_cluster_turn *t = &m->cluster_turn;
 
-	if (!t->number || !t->attempt || !t->turn || t->number > INT64_MAX ||
-	    t->attempt > INT64_MAX || t->turn > INT64_MAX || t->generation > INT64_MAX ||
-	    t->len > PRIVSEP_DOCUMENT_MAX)
+	if (!t->number || !t->lineage || !t->attempt || !t->turn || t->lineage > INT64_MAX ||
+	    t->number > INT64_MAX || t->attempt > INT64_MAX || t->turn > INT64_MAX ||
+	    t->generation > INT64_MAX || t->len > PRIVSEP_DOCUMENT_MAX)
 		return "a number is out of its range";
 	if (strnlen(t->hash, sizeof(t->hash)) != PRIVSEP_HASH_MAX - 1 ||
 	    strspn(t->hash, "0123456789abcdef") != PRIVSEP_HASH_MAX - 1)
@@ -546,6 +551,7 @@ static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
 				    check_cluster_server},
 	[PRIVSEP_CLUSTER_POOL] = {CLUSTER, SIZE(cluster_pool_report), false, false,
 				  check_cluster_pool},
+	[PRIVSEP_CLUSTER_VIEW] = {CLUSTER, SIZE(cluster_view), false, false, check_cluster_view},
 	[PRIVSEP_CLUSTER_TURN] = {CLUSTER, SIZE(cluster_turn), true, false, check_cluster_turn},
 	[PRIVSEP_CLUSTER_ANSWER] = {CLUSTER, SIZE(cluster_answer), true, false,
 				    check_cluster_answer},

@@ -139,6 +139,7 @@ enum privsep_type {
 	PRIVSEP_CLUSTER_SERVER, /* the addresses of a server */
 	PRIVSEP_CLUSTER_POOL,	/* addresses of this host in a pool */
 	PRIVSEP_CLUSTER_TURN,	/* this host has a turn in a rollout */
+	PRIVSEP_CLUSTER_VIEW,	/* how this host stands to the record of the rollout */
 	/* answer to PRIVSEP_CLUSTER_READ, PRIVSEP_CLUSTER_EDIT or PRIVSEP_CLUSTER_ROLLOUT */
 	PRIVSEP_CLUSTER_ANSWER,
 	PRIVSEP_CLUSTER_FAILED, /* the error of such a request */
@@ -324,7 +325,7 @@ struct privsep_pool {
 	uint32_t force; /* only for PRIVSEP_CLUSTER_FORGET */
 };
 #define PRIVSEP_ROLLOUT_HOSTS_MAX 64U /* equals ROLLOUT_SLOTS_MAX */
-#define PRIVSEP_ROLLOUT_S_MIN 30U
+#define PRIVSEP_ROLLOUT_S_MIN 180U
 #define PRIVSEP_ROLLOUT_S_MAX 86400U
 struct privsep_rollout {
 	/* hosts at a time; 0: `percent` of the hosts that follow */
@@ -429,9 +430,13 @@ struct privsep_cluster_rollout { /* a sealed memfd has the document, or is empty
 };
 #define PRIVSEP_HASH_MAX 17
 struct privsep_cluster_turn { /* a sealed memfd has the document */
-	uint64_t number, attempt, turn, generation;
+	uint64_t number, lineage, attempt, turn, generation;
 	char hash[PRIVSEP_HASH_MAX]; /* of the document */
 	uint64_t len;
+};
+#define PRIVSEP_VIEWS 5 /* enum rollout_view */
+struct privsep_cluster_view {
+	uint32_t view;
 };
 struct privsep_cluster_answer { /* the list is in a sealed memfd */
 	uint64_t id, len;
@@ -485,6 +490,7 @@ struct privsep_msg {
 		struct privsep_cluster_edit cluster_edit;
 		struct privsep_cluster_rollout cluster_rollout;
 		struct privsep_cluster_turn cluster_turn;
+		struct privsep_cluster_view cluster_view;
 		struct privsep_cluster_answer cluster_answer;
 		struct privsep_cluster_failed cluster_failed;
 	};

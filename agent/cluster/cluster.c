@@ -335,6 +335,9 @@ static const char *on_message(void *user, struct child_role *role, const struct 
 	case PRIVSEP_CLUSTER_POOL:
 		take_pool(c, &m->cluster_pool_report);
 		return NULL;
+	case PRIVSEP_CLUSTER_VIEW:
+		c->setup.on_view(c->setup.user, m->cluster_view.view);
+		return NULL;
 	case PRIVSEP_CLUSTER_TURN:
 		c->setup.on_turn(c->setup.user, &m->cluster_turn, fd);
 		return NULL;

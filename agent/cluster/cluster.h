@@ -42,6 +42,8 @@ struct cluster_setup {
 	void (*on_taken)(void *user);
 	/* Called when this host has a turn in a rollout; fd has the document. */
 	void (*on_turn)(void *user, const struct privsep_cluster_turn *turn, int fd);
+	/* Called with enum rollout_view when the record of the rollout was read. */
+	void (*on_view)(void *user, uint32_t view);
 	/* Called with a list that cluster_read() requested, or with the answer to cluster_edit():
 	 * fd has len bytes of JSON. The callee may read fd but does not close it. If the request
 	 * failed, fd is -1 and `why` has the reason. */

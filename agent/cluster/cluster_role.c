@@ -191,12 +191,13 @@ static void on_pool(void *user, const struct cluster_pool_report *r)
 }
 
 /* Tells the monitor that this host has a turn. */
-static void on_turn(void *user, uint64_t number, uint64_t attempt, uint64_t turn,
+static void on_turn(void *user, const struct rollout *r, uint64_t turn,
 		    const struct rollout_document *d)
 {
 	struct privsep_msg m = {.type = PRIVSEP_CLUSTER_TURN,
-				.cluster_turn = {.number = number,
-						 .attempt = attempt,
+				.cluster_turn = {.number = r->number,
+						 .lineage = r->lineage,
+						 .attempt = r->attempt,
 						 .turn = turn,
 						 .generation = d->version.generation,
 						 .len = strlen(d->text)}};
@@ -208,6 +209,14 @@ static void on_turn(void *user, uint64_t number, uint64_t attempt, uint64_t turn
 		report(&m, fd);
 }
 
+static void on_view(void *user, enum rollout_view view)
+{
+	struct privsep_msg m = {.type = PRIVSEP_CLUSTER_VIEW, .cluster_view.view = view};
+
+	(void)user;
+	report(&m, -1);
+}
+
 static int open_rollouts(struct cluster_role *c)
 {
 	const struct rollout_follow_setup setup = {.loop = c->loop,
@@ -217,6 +226,7 @@ static int open_rollouts(struct cluster_role *c)
 						   .host = text_of(c->setup, "host"),
 						   .member = c->member,
 						   .on_turn = on_turn,
+						   .on_view = on_view,
 						   .user = c};
 	int r = rollout_follow_new(&setup, &c->follow);
 

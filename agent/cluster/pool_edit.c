@@ -5,6 +5,7 @@
  * operation begins again.
  */
 #include "agent/cluster/pool.h"
+#include "agent/cluster/rollout/rollout.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -278,13 +279,15 @@ static int delete_some(struct pool_edit *e)
 {
 	static char keys[DELETE_MAX][KV_KEY_MAX];
 	char serving[KV_KEY_MAX], owner[KV_KEY_MAX], state[KV_KEY_MAX];
+	char rollout[KV_KEY_MAX];
 	struct kv_compare also[DELETE_MAX];
-	struct kv_op ops[DELETE_MAX + 3];
+	struct kv_op ops[DELETE_MAX + 4];
 	struct kv_txn txn = {.also = also, .ops = ops};
 
 	record_key(RECORD_SERVING, e->cluster, e->host, serving);
 	record_key(RECORD_OWNER, e->cluster, e->host, owner);
 	record_key(RECORD_STATE, e->cluster, e->host, state);
+	rollout_key(ROLLOUT_KEY_HOST, e->cluster, e->host, rollout);
 	if (e->setup.op == POOL_FORGET && !e->setup.force)
 		txn.key = serving; /* revision 0: the host has no lease */
 	/* only the host that is registered by this name gives its addresses back */
@@ -304,6 +307,7 @@ static int delete_some(struct pool_edit *e)
 		ops[txn.n_ops++] = (struct kv_op){.kind = KV_DELETE, .key = owner};
 		ops[txn.n_ops++] = (struct kv_op){.kind = KV_DELETE, .key = state};
 		ops[txn.n_ops++] = (struct kv_op){.kind = KV_DELETE, .key = serving};
+		ops[txn.n_ops++] = (struct kv_op){.kind = KV_DELETE, .key = rollout};
 	}
 	return e->setup.ops->txn(e->setup.kv, &txn, on_deleted, e);
 }

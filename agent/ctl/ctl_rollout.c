@@ -66,6 +66,9 @@ static void print_head(const json_t *o)
 	printf("Rollout     %" JSON_INTEGER_FORMAT ", %s%s\n", ctl_int(o, "number"),
 	       ctl_text(o, "state"),
 	       json_is_true(json_object_get(o, "returns")) ? ", back to the former document" : "");
+	printf("Done        %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT
+	       " hosts that follow\n",
+	       ctl_int(o, "hosts_done"), ctl_int(o, "hosts_following"));
 	printf("Generation  %" JSON_INTEGER_FORMAT, ctl_int(o, "generation"));
 	if (ctl_int(o, "document_generation") != ctl_int(o, "generation"))
 		printf(" (the latest document is %" JSON_INTEGER_FORMAT ")",
@@ -97,13 +100,13 @@ int ctl_cmd_rollout_status(const struct ctl_args *a)
 {
 	const struct resource *row = &resources[RESOURCE_ROLLOUT];
 	const struct ctl_request rq = {.resource = RESOURCE_ROLLOUT, .list = row->list};
-	bool stopped;
+	bool failed;
 	json_t *o;
 	int r = ctl_ask_json(a, &rq, &o);
 
 	if (r != CTL_OK)
 		return r;
-	stopped = strcmp(ctl_text(o, "state"), "stopped") == 0;
+	failed = *ctl_text(o, "failed_host");
 	if (a->json) {
 		r = ctl_put_json(o);
 	} else {
@@ -114,7 +117,7 @@ int ctl_cmd_rollout_status(const struct ctl_args *a)
 		r = print_hosts(a, json_object_get(o, row->list), row->columns);
 	}
 	json_decref(o);
-	return r == CTL_OK && stopped && !a->json ? CTL_DEGRADED : r;
+	return r == CTL_OK && failed && !a->json ? CTL_DEGRADED : r;
 }
 
 /* Sends a change, and prints the state that follows from it. */

@@ -70,6 +70,17 @@ static void check_match(struct spec_reader *r, const struct spec_node *section)
 					p->text ? p->text : "", STARS_MAX);
 }
 
+/* Injected faults cut traffic for a test; a document must not enable them on all hosts. */
+static void check_policy(struct spec_reader *r, const struct spec_node *policy)
+{
+	const struct spec_node *n = spec_node_member(policy, "fault-injection");
+
+	if (n)
+		spec_read_error(r, n,
+				"a document of the cluster cannot have this key; write it into the "
+				"files of the host");
+}
+
 static void check_section(struct spec_reader *r, const struct spec_node *section)
 {
 	if (section->bad)
@@ -88,6 +99,8 @@ static void check_section(struct spec_reader *r, const struct spec_node *section
 					"a document of the cluster cannot have this key; write it "
 					"into the files of the host (allowed here: networks, net, "
 					"ha, peers, policy, rdma, port)");
+	if (spec_node_member(section, "policy"))
+		check_policy(r, spec_node_member(section, "policy"));
 }
 
 static void check_sections(struct spec_reader *r, const struct spec_node *root)

@@ -407,9 +407,10 @@ static void test_messages_arrive_with_their_descriptors(void **state)
 
 static void test_a_turn_and_a_rollout_are_checked(void **state)
 {
-	struct privsep_msg m = {.type = PRIVSEP_CLUSTER_TURN,
-				.size = sizeof(m.cluster_turn),
-				.cluster_turn = {.number = 1, .attempt = 1, .turn = 1}};
+	struct privsep_msg m = {
+		.type = PRIVSEP_CLUSTER_TURN,
+		.size = sizeof(m.cluster_turn),
+		.cluster_turn = {.number = 1, .lineage = 1, .attempt = 1, .turn = 1}};
 	const size_t len = HEAD + sizeof(m.cluster_turn);
 
 	(void)state;
@@ -426,6 +427,15 @@ static void test_a_turn_and_a_rollout_are_checked(void **state)
 	m.cluster_turn.len = 0;
 	m.cluster_turn.turn = 0;
 	assert_int_equal(check(PRIVSEP_CLUSTER, &m, len, true), -EBADMSG);
+	m.cluster_turn.turn = 1;
+	m.cluster_turn.lineage = 0;
+	assert_int_equal(check(PRIVSEP_CLUSTER, &m, len, true), -EBADMSG);
+	m = (struct privsep_msg){.type = PRIVSEP_CLUSTER_VIEW, .size = sizeof(m.cluster_view)};
+	m.cluster_view.view = PRIVSEP_VIEWS - 1;
+	assert_int_equal(check(PRIVSEP_CLUSTER, &m, HEAD + m.size, false), 0);
+	assert_int_equal(check(PRIVSEP_ADMIN, &m, HEAD + m.size, false), -EBADMSG);
+	m.cluster_view.view = PRIVSEP_VIEWS;
+	assert_int_equal(check(PRIVSEP_CLUSTER, &m, HEAD + m.size, false), -EBADMSG);
 	m = (struct privsep_msg){
 		.type = PRIVSEP_ROLLOUT_START,
 		.size = sizeof(m.rollout),

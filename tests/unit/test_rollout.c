@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Rollouts: the record, its transitions, and hosts that carry out a rollout together, each of them
- * killed between any two of its steps; and the cluster's document, merged below a host's own files.
+ * killed between any two of its steps.
  */
+#include "agent/cluster/rollout/rollout_age.h"
 #include "agent/cluster/rollout/rollout_note.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/os/folder.h"
-#include "netcfg/spec/spec.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -85,13 +85,15 @@ static void a_record_with_a_wrong_value_is_refused(void **state)
 	static const char *const wrong[][2] = {
 		{"\"max_unavailable\":3", "\"max_unavailable\":65"},
 		{"\"max_unavailable\":3", "\"max_unavailable\":0"},
-		{"\"timeout_s\":600", "\"timeout_s\":29"},
+		{"\"timeout_s\":600", "\"timeout_s\":179"},
+		{"\"lineage\":1", "\"lineage\":0"},
 		{"\"state\":\"running\"", "\"state\":\"none\""},
 		{"\"state\":\"running\"", "\"state\":\"flying\""},
 		{"\"number\":1", "\"number\":0"},
 		{"\"attempt\":1", "\"attempt\":-1"},
 		{"\"v\":1", "\"v\":2"},
 		{"\"slots\":[]", "\"slots\":[{\"host\":\"a/b\",\"id\":\"1\",\"turn\":1}]"},
+		{"\"slots\":[]", "\"slots\":[{\"host\":\"a\",\"id\":\"1\",\"turn\":1}]"},
 		{"\"slots\":[]", "\"slots\":[{\"host\":\"a\",\"id\":\"1\",\"turn\":0}]"},
 		{"\"back\":false", "\"back\":0"},
 	};
@@ -229,6 +231,171 @@ static void a_failure_in_a_pause_does_not_end_the_pause(void **state)
 	assert_int_equal(r.state, ROLLOUT_ABORTED);
 }
 
+/* ---- several hosts in flight ---- */
+
+static void a_second_failure_does_not_cancel_the_return(void **state)
+{
+	struct rollout r = begin(3, true);
+
+	(void)state;
+	rollout_take(&r, "host-a", "1", 1);
+	rollout_take(&r, "host-b", "2", 2);
+	rollout_take(&r, "host-c", "3", 3);
+	assert_true(rollout_give(&r, "host-a", 1, ROLLOUT_FAILED, "no"));
+	assert_true(rollout_give(&r, "host-b", 2, ROLLOUT_FAILED, "neither"));
+	assert_true(r.back);
+	assert_int_equal(r.state, ROLLOUT_RUNNING);
+	assert_string_equal(r.failed, "host-a");
+	r = parse_back(&r);
+	assert_true(rollout_expire(&r, "host-c", 3, "late")); /* nor does a dead host */
+	assert_int_equal(r.state, ROLLOUT_RUNNING);
+	assert_true(rollout_take(&r, "host-d", "4", 4)); /* which returns */
+	r = parse_back(&r);
+	assert_true(rollout_give(&r, "host-d", 4, ROLLOUT_FAILED, "no way back"));
+	assert_int_equal(r.state, ROLLOUT_STOPPED);
+	assert_string_equal(r.failed, "host-d");
+}
+
+static void a_turn_that_has_not_begun_is_returned_unless_it_may_begin(void **state)
+{
+	struct rollout_self s = {.host = "host-a", .id = "1", .follows = true, .ready = true};
+	bool (*const change[2])(struct rollout * r) = {rollout_pause, rollout_abort};
+	struct rollout r;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(change); i++) {
+		r = begin(2, false);
+		rollout_take(&r, "host-a", "1", 1);
+		assert_int_equal(rollout_next(&r, &s), ROLLOUT_APPLY);
+		change[i](&r);
+		assert_int_equal(rollout_next(&r, &s), ROLLOUT_RETURN);
+	}
+	r = begin(2, false);
+	rollout_take(&r, "host-a", "1", 1);
+	rollout_take(&r, "host-b", "2", 2);
+	s.follows = false; /* the operator has turned that off */
+	assert_int_equal(rollout_next(&r, &s), ROLLOUT_RETURN);
+	s.follows = true;
+	rollout_give(&r, "host-b", 2, ROLLOUT_FAILED, "no");
+	assert_int_equal(r.state, ROLLOUT_STOPPED);
+	assert_int_equal(rollout_next(&r, &s), ROLLOUT_RETURN);
+	r = begin(2, true);
+	rollout_take(&r, "host-a", "1", 1);
+	rollout_take(&r, "host-b", "2", 2);
+	rollout_give(&r, "host-b", 2, ROLLOUT_FAILED, "no");
+	assert_true(r.back); /* the turn was for the new document */
+	assert_int_equal(rollout_next(&r, &s), ROLLOUT_RETURN);
+	s.turn = 1; /* a turn that has begun ends with its result */
+	assert_int_equal(rollout_next(&r, &s), ROLLOUT_REST);
+}
+
+static void an_expired_turn_counts_until_a_report_or_a_resume(void **state)
+{
+	struct rollout r = begin(1, false), stopped;
+
+	(void)state;
+	rollout_take(&r, "host-a", "1", 1);
+	assert_true(rollout_expire(&r, "host-a", 1, "late"));
+	assert_false(rollout_expire(&r, "host-a", 1, "late"));
+	assert_int_equal(r.state, ROLLOUT_STOPPED);
+	r.state = ROLLOUT_RUNNING;
+	r = parse_back(&r);
+	assert_false(rollout_take(&r, "host-b", "2", 2)); /* host-a may still be applying */
+	stopped = r;
+	assert_true(rollout_give(&r, "host-a", 1, ROLLOUT_FAILED, "it did report"));
+	assert_string_equal(r.why, "late"); /* it does not count as failed twice */
+	assert_true(rollout_take(&r, "host-b", "2", 2));
+	assert_true(rollout_resume(&stopped)); /* of a running rollout too, then */
+	assert_int_equal(stopped.n_slots, 0);
+	assert_false(rollout_resume(&stopped));
+	assert_true(rollout_take(&stopped, "host-b", "2", 2));
+}
+
+static void a_host_that_failed_in_a_pause_tries_again_after_it(void **state)
+{
+	struct rollout r = begin(1, false);
+	struct rollout_self s = {.host = "host-a", .id = "1", .follows = true, .ready = true};
+
+	(void)state;
+	rollout_take(&r, "host-a", "1", 1);
+	s.failed_number = r.number;
+	s.failed_attempt = r.attempt;
+	rollout_pause(&r);
+	rollout_give(&r, "host-a", 1, ROLLOUT_FAILED, "no");
+	assert_int_equal(rollout_look(&r, &s), ROLLOUT_VIEW_RESUME);
+	assert_true(rollout_resume(&r));
+	assert_int_equal(rollout_next(&r, &s), ROLLOUT_TAKE);
+	assert_string_equal(r.failed, "");
+}
+
+static void a_turn_ages_only_while_the_record_is_read(void **state)
+{
+	struct rollout r = begin(2, false);
+	struct rollout_ages a = {.n = 0};
+	const uint64_t look = 3 * NSEC_PER_SEC, limit = 600 * NSEC_PER_SEC;
+	uint64_t now = 1000 * NSEC_PER_SEC, from = now;
+
+	(void)state;
+	rollout_take(&r, "host-a", "1", 1);
+	for (; now <= from + limit; now += look)
+		assert_null(rollout_ages_read(&a, &r, now));
+	assert_non_null(rollout_ages_read(&a, &r, now + look)); /* the limit is reached */
+	rollout_ages_restart(&a);				/* a read has failed */
+	for (from = now += 2 * look; now <= from + limit; now += look)
+		assert_null(rollout_ages_read(&a, &r, now));
+	now += limit; /* no read for a long time */
+	assert_null(rollout_ages_read(&a, &r, now));
+	r.slots[0].expired = true;
+	for (from = now; now <= from + 2 * limit; now += look)
+		assert_null(rollout_ages_read(&a, &r, now));
+}
+
+static void a_restored_older_record_changes_no_host(void **state)
+{
+	const struct rollout_version three = version(3, "three");
+	struct rollout_request rq = {.max_unavailable = 1, .timeout_s = 600, .random = 5};
+	struct rollout r = begin(1, false);
+	struct rollout_self s = {.host = "host-a", .id = "1", .follows = true, .ready = true};
+
+	(void)state;
+	rq.by = rq.now = "";
+	s.has = version(9, "nine");
+	s.number = 4;
+	s.lineage = r.lineage;
+	assert_int_equal(rollout_next(&r, &s), ROLLOUT_REST);
+	assert_int_equal(rollout_look(&r, &s), ROLLOUT_VIEW_OLDER);
+	rq.number_min = 4; /* an operator decides: the next rollout is above what hosts have */
+	assert_true(rollout_start(&r, &three, &rq));
+	assert_int_equal(r.number, 5);
+	assert_int_equal(rollout_next(&r, &s), ROLLOUT_TAKE);
+	s.number = 40; /* of a record that was lost */
+	s.lineage = r.lineage + 1;
+	assert_int_equal(rollout_next(&r, &s), ROLLOUT_TAKE);
+}
+
+static void a_failure_is_shown_while_the_rollout_wants_the_host(void **state)
+{
+	static const enum rollout_view view[ROLLOUT_STATE_MAX] = {
+		[ROLLOUT_RUNNING] = ROLLOUT_VIEW_START,
+		[ROLLOUT_PAUSED] = ROLLOUT_VIEW_RESUME,
+		[ROLLOUT_STOPPED] = ROLLOUT_VIEW_RESUME,
+		[ROLLOUT_ABORTED] = ROLLOUT_VIEW_NONE};
+	struct rollout r = begin(1, false);
+	struct rollout_self s = {.host = "host-a", .id = "1", .follows = true, .ready = true};
+
+	(void)state;
+	assert_int_equal(rollout_look(&r, &s), ROLLOUT_VIEW_NONE);
+	s.failed_number = r.number;
+	s.failed_attempt = r.attempt;
+	for (size_t i = ROLLOUT_RUNNING; i < ARRAY_SIZE(view); i++) {
+		r.state = (enum rollout_state)i;
+		assert_int_equal(rollout_look(&r, &s), view[i]);
+	}
+	r.state = ROLLOUT_STOPPED;
+	s.has = r.target; /* an operator has set the former document again */
+	assert_int_equal(rollout_look(&r, &s), ROLLOUT_VIEW_NONE);
+}
+
 /* ---- hosts that carry out a rollout ---- */
 
 #define HOSTS 7
@@ -236,6 +403,7 @@ struct host {
 	struct rollout_self self;
 	char installed[ROLLOUT_HASH_MAX]; /* what an apply in progress brings; "": none */
 	bool fails;
+	uint64_t attempt; /* of the turn in progress */
 };
 struct world {
 	struct rollout record;
@@ -272,7 +440,7 @@ static void finish_apply(struct world *w, struct host *h)
 	if (h->fails && strcmp(h->installed, w->record.target.hash) == 0) {
 		s->result = ROLLOUT_FAILED;
 		s->failed_number = w->record.number;
-		s->failed_attempt = w->record.attempt;
+		s->failed_attempt = h->attempt;
 	} else {
 		s->result = ROLLOUT_DONE;
 		strcpy(s->has.hash, h->installed);
@@ -303,6 +471,13 @@ static void step(struct world *w, struct host *h)
 		s->turn = slot->turn;
 		s->result = ROLLOUT_NO_RESULT;
 		strcpy(h->installed, rollout_wanted(&w->record)->hash);
+		h->attempt = w->record.attempt;
+		break;
+	case ROLLOUT_RETURN:
+		slot = &w->record.slots[0];
+		while (strcmp(slot->host, s->host) != 0)
+			slot++;
+		assert_true(rollout_give(&w->record, s->host, slot->turn, ROLLOUT_BUSY, ""));
 		break;
 	case ROLLOUT_GIVE:
 		assert_true(rollout_give(&w->record, s->host, s->turn, s->result, "it failed"));
@@ -379,7 +554,9 @@ static void a_failure_lets_all_hosts_return_if_asked(void **state)
 
 		world_init(&w, begin(3, true), seed);
 		w.hosts[seed % HOSTS].fails = true;
+		w.hosts[(seed + 1 + seed % 3) % HOSTS].fails = true;
 		run(&w, 3000);
+		assert_int_equal(w.record.state, ROLLOUT_RUNNING);
 		assert_true(w.record.back);
 		assert_int_equal(count(&w, &w.record.former), HOSTS);
 		assert_int_equal(w.record.n_slots, 0);
@@ -401,8 +578,7 @@ static void a_host_rests_unless_it_may_apply(void **state)
 	s.ready = false;
 	assert_int_equal(rollout_next(&r, &s), ROLLOUT_REST);
 	s.ready = true;
-	s.failed_number = 1;
-	s.failed_attempt = 1;
+	s.failed_number = s.failed_attempt = 1;
 	assert_int_equal(rollout_next(&r, &s), ROLLOUT_REST);
 	r.attempt = 2;
 	assert_int_equal(rollout_next(&r, &s), ROLLOUT_TAKE);
@@ -447,134 +623,21 @@ static void a_note_survives_a_restart(void **state)
 	n.failed_attempt = 2;
 	strcpy(n.why, "leg-a is absent");
 	n.now = (struct rollout_turn){
-		.number = 3, .attempt = 2, .turn = 8, .legs = 2, .problems = 4, .n_cut = 1};
+		.number = 3, .lineage = 9, .attempt = 2, .turn = 8, .unusable = 2, .n_cut = 1};
+	n.lineage = 9;
+	n.now.problems[n.now.n_problems++] = 17;
+	n.now.problems[n.now.n_problems++] = INT64_MAX;
 	n.now.version = version(3, "three");
 	assert_int_equal(rollout_note_save(&n, "note"), 0);
 	assert_int_equal(rollout_note_load(&back, "note"), 0);
 	assert_string_equal(back.has.hash, n.has.hash);
 	assert_string_equal(back.why, n.why);
+	assert_int_equal(back.lineage, 9);
 	assert_int_equal(back.result, ROLLOUT_FAILED);
 	assert_memory_equal(&back.now, &n.now, sizeof(n.now));
 	put_file("note", "plenum-rollout torn\n");
 	assert_true(rollout_note_load(&back, "note") < 0);
 	assert_int_equal(back.number, 0);
-}
-
-/* ---- the document below a host's own files ---- */
-
-#define OWN                                                               \
-	"host: storage-1\n"                                               \
-	"networks:\n  - {name: data-a, range: 10.10.1.1/24, mtu: 1400}\n" \
-	"net:\n  - {name: leg-a, device: eth1, network: data-a}\n"        \
-	"policy: {on-fallback: refuse}\n"                                 \
-	"cluster: {name: c, security: none, etcd: [\"http://192.0.2.1:2379\"], config: "
-#define DOCUMENT                                                                        \
-	"- match: [\"*\"]\n"                                                            \
-	"  networks: [{name: data-a, mtu: 9000, gateway: 10.10.1.254}, {name: data-b, " \
-	"range: 10.20.1.1/24, mtu: 9000}]\n"                                            \
-	"  policy: {on-fallback: degrade, confirm: 90s}\n"                              \
-	"- match: [\"other\", \"stor?ge-*\"]\n"                                         \
-	"  networks: [{name: data-b, mtu: 4000}]\n"                                     \
-	"- match: [\"client-*\"]\n"                                                     \
-	"  networks: [{name: data-b, mtu: 2000}]\n"
-
-static int load(const char *follow, const char *document, struct diag *d, struct spec **ret)
-{
-	char own[1024];
-
-	snprintf(own, sizeof(own), "%s%s}\n", OWN, follow);
-	put_file("plenum.yaml", own);
-	mkdir("plenum.d", 0755);
-	put_file("plenum.d/" SPEC_DOCUMENT_FILE, document);
-	return spec_load("plenum.yaml", "plenum.d", d, ret);
-}
-
-static void own_values_count_before_those_of_the_document(void **state)
-{
-	struct diag d = DIAG_INIT;
-	struct spec *s = NULL;
-
-	(void)state;
-	assert_int_equal(load("follow", DOCUMENT, &d, &s), 0);
-	assert_int_equal(s->n_networks, 2);
-	assert_int_equal(s->networks[0].mtu, 1400);
-	assert_int_equal(s->networks[0].gateway.family, AF_INET);
-	assert_int_equal(s->networks[1].mtu, 4000); /* a later section counts first */
-	assert_int_equal(s->on_fallback, SPEC_FALLBACK_REFUSE);
-	assert_int_equal(s->confirm_s, 90);
-	/* the own mtu and on-fallback, and the mtu of data-b in the later section */
-	assert_int_equal(s->n_overrides, 3);
-	spec_free(s);
-	diag_done(&d);
-}
-
-static void a_host_that_does_not_follow_ignores_the_document(void **state)
-{
-	struct diag d = DIAG_INIT;
-	struct spec *s = NULL;
-
-	(void)state;
-	assert_int_equal(load("off", DOCUMENT, &d, &s), 0);
-	assert_int_equal(s->n_networks, 1);
-	assert_int_equal(s->confirm_s, 0);
-	assert_int_equal(d.n, 1);
-	assert_non_null(
-		strstr(d.entries[0].text, "has no effect without 'cluster.config: follow'"));
-	spec_free(s);
-	diag_done(&d);
-}
-
-static void an_error_of_the_document_names_its_line(void **state)
-{
-	struct diag d = DIAG_INIT;
-	struct spec *s = NULL;
-
-	(void)state;
-	assert_int_equal(load("follow",
-			      "- match: [\"*\"]\n"
-			      "  networks: [{name: data-b, range: 10.20.1.1/24,\n"
-			      "              gateway: 10.99.0.1}]\n",
-			      &d, &s),
-			 -EINVAL);
-	assert_non_null(strstr(diag_first_error(&d)->file, SPEC_DOCUMENT_FILE));
-	assert_int_equal(diag_first_error(&d)->line, 3);
-	diag_done(&d);
-}
-
-static void check_refused(const char *document, const char *error)
-{
-	struct diag d = DIAG_INIT;
-
-	assert_int_equal(spec_document_check("document", document, strlen(document), &d), -EINVAL);
-	if (!strstr(diag_first_error(&d)->text, error))
-		fail_msg("'%s' lacks '%s'", diag_first_error(&d)->text, error);
-	diag_done(&d);
-}
-
-static void a_document_is_checked_before_hosts_have_it(void **state)
-{
-	struct diag d = DIAG_INIT;
-	static const char *const refused[] = {
-		"workers: []", "host: x",     "admin: {users: [x]}",	       "api: {}",
-		"cluster: {}", "net-set: []", "management: {interface: eth0}", "workers-set: []"};
-	char text[128];
-
-	(void)state;
-	assert_int_equal(spec_document_check("document", DOCUMENT, strlen(DOCUMENT), &d), 0);
-	assert_int_equal(spec_document_check("document", "[]", 2, &d), 0);
-	diag_done(&d);
-	check_refused("", "the document is empty");
-	check_refused("networks: []", "expected a list of sections");
-	check_refused("- networks: []", "the key 'match' is missing");
-	check_refused("- match: []", "expected a list of 1 to 64 patterns");
-	check_refused("- match: [\"a[bc]\"]", "is not a pattern");
-	check_refused("- match: [\"*****\"]", "is not a pattern");
-	check_refused("- match: [\"*\"]\n  netwoks: []", "did you mean 'networks'");
-	check_refused("- match: [\"*\"]\n  networks: [{name: a, mtu: 5}]", "expected");
-	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
-		snprintf(text, sizeof(text), "- match: [\"*\"]\n  %s\n", refused[i]);
-		check_refused(text, "a document of the cluster cannot have this key");
-	}
 }
 
 static int remove_dir(void **state)
@@ -594,16 +657,19 @@ int main(void)
 		cmocka_unit_test(a_result_of_a_lost_record_is_not_given),
 		cmocka_unit_test(only_hosts_with_the_new_document_return),
 		cmocka_unit_test(a_failure_in_a_pause_does_not_end_the_pause),
+		cmocka_unit_test(a_second_failure_does_not_cancel_the_return),
+		cmocka_unit_test(a_turn_that_has_not_begun_is_returned_unless_it_may_begin),
+		cmocka_unit_test(an_expired_turn_counts_until_a_report_or_a_resume),
+		cmocka_unit_test(a_host_that_failed_in_a_pause_tries_again_after_it),
+		cmocka_unit_test(a_turn_ages_only_while_the_record_is_read),
+		cmocka_unit_test(a_restored_older_record_changes_no_host),
+		cmocka_unit_test(a_failure_is_shown_while_the_rollout_wants_the_host),
 		cmocka_unit_test(a_good_rollout_reaches_all_hosts),
 		cmocka_unit_test(a_failure_stops_and_leaves_the_rest_untouched),
 		cmocka_unit_test(a_failure_lets_all_hosts_return_if_asked),
 		cmocka_unit_test(a_host_rests_unless_it_may_apply),
 		cmocka_unit_test(what_a_host_reports_is_read_again),
 		cmocka_unit_test(a_note_survives_a_restart),
-		cmocka_unit_test(own_values_count_before_those_of_the_document),
-		cmocka_unit_test(a_host_that_does_not_follow_ignores_the_document),
-		cmocka_unit_test(an_error_of_the_document_names_its_line),
-		cmocka_unit_test(a_document_is_checked_before_hosts_have_it),
 	};
 
 	strcpy(dir, "/tmp/test_rollout.XXXXXX");

@@ -222,7 +222,8 @@ static const struct answer_member rollout_host[] = {
 		TEXT("reason"), TEXT("by"), TEXT("since")
 static const struct answer_member rollout[] = {ROLLOUT_MEMBERS, END};
 static const struct answer_member rollout_status[] = {
-	ROLLOUT_MEMBERS, OBJECTS("hosts", rollout_host), END};
+	ROLLOUT_MEMBERS, INTEGER("hosts_done"), INTEGER("hosts_following"),
+	OBJECTS("hosts", rollout_host), END};
 
 static const struct answer_member event[] = {
 	INTEGER("seq"), TEXT("time"), TEXT("severity"), TEXT("source"), TEXT("text"), END};

@@ -171,7 +171,8 @@ static bool take_slots(const json_t *list, struct rollout *r)
 
 		if (!take_text(o, "host", s->host, sizeof(s->host)) ||
 		    !record_name_is_valid(s->host) || !take_text(o, "id", s->id, sizeof(s->id)) ||
-		    !take_number(o, "turn", 1, COUNT_MAX, &s->turn))
+		    !take_number(o, "turn", 1, COUNT_MAX, &s->turn) ||
+		    !take_bool(o, "back", &s->back) || !take_bool(o, "expired", &s->expired))
 			return false;
 	}
 	return true;
@@ -183,6 +184,7 @@ static bool take_record(const json_t *o, struct rollout *r)
 	unsigned state = 0;
 	const bool good =
 		take_number(o, "number", 1, COUNT_MAX, &r->number) &&
+		take_number(o, "lineage", 1, COUNT_MAX, &r->lineage) &&
 		take_number(o, "attempt", 1, COUNT_MAX, &r->attempt) &&
 		take_word(o, "state", states, ROLLOUT_STATE_MAX, &state) && state != ROLLOUT_NONE &&
 		take_version(json_object_get(o, "target"), &r->target) &&
@@ -226,18 +228,19 @@ json_t *rollout_to_json(const struct rollout *r)
 	json_t *slots = json_array();
 
 	for (size_t i = 0; slots && i < r->n_slots; i++)
-		json_array_append_new(slots, json_pack("{s:s, s:s, s:I}", "host", r->slots[i].host,
-						       "id", r->slots[i].id, "turn",
-						       (json_int_t)r->slots[i].turn));
-	return json_pack("{s:i, s:I, s:I, s:s, s:o, s:o, s:b, s:b, s:I, s:I, s:o, s:s, s:s, "
+		json_array_append_new(
+			slots, json_pack("{s:s, s:s, s:I, s:b, s:b}", "host", r->slots[i].host,
+					 "id", r->slots[i].id, "turn", (json_int_t)r->slots[i].turn,
+					 "back", r->slots[i].back, "expired", r->slots[i].expired));
+	return json_pack("{s:i, s:I, s:I, s:I, s:s, s:o, s:o, s:b, s:b, s:I, s:I, s:o, s:s, s:s, "
 			 "s:s, s:s}",
-			 "v", RECORDS_VERSION, "number", (json_int_t)r->number, "attempt",
-			 (json_int_t)r->attempt, "state", rollout_state_to_string(r->state),
-			 "target", version_to_json(&r->target), "former",
-			 version_to_json(&r->former), "back", r->back, "rolls_back", r->rolls_back,
-			 "max_unavailable", (json_int_t)r->max_unavailable, "timeout_s",
-			 (json_int_t)r->timeout_s, "slots", slots, "failed", r->failed, "why",
-			 r->why, "by", r->by, "since", r->since);
+			 "v", RECORDS_VERSION, "number", (json_int_t)r->number, "lineage",
+			 (json_int_t)r->lineage, "attempt", (json_int_t)r->attempt, "state",
+			 rollout_state_to_string(r->state), "target", version_to_json(&r->target),
+			 "former", version_to_json(&r->former), "back", r->back, "rolls_back",
+			 r->rolls_back, "max_unavailable", (json_int_t)r->max_unavailable,
+			 "timeout_s", (json_int_t)r->timeout_s, "slots", slots, "failed", r->failed,
+			 "why", r->why, "by", r->by, "since", r->since);
 }
 
 char *rollout_format(const struct rollout *r)
@@ -300,16 +303,28 @@ bool rollout_is_again(const struct rollout *r, const struct rollout_version *tar
 	return !r->back && strcmp(r->target.hash, target->hash) == 0;
 }
 
+size_t rollout_count_applying(const struct rollout *r)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n_slots; i++)
+		n += !r->slots[i].expired;
+	return n;
+}
+
 bool rollout_start(struct rollout *r, const struct rollout_version *target,
 		   const struct rollout_request *rq)
 {
 	struct rollout_version former = *rollout_wanted(r);
 
-	if (r->n_slots || r->number == COUNT_MAX)
+	const uint64_t last = MAX_OF(r->number, rq->number_min);
+
+	if (rollout_count_applying(r) || last >= COUNT_MAX)
 		return false;
 	if (rollout_is_again(r, target))
 		former = r->former;
-	*r = (struct rollout){.number = r->number + 1,
+	*r = (struct rollout){.number = last + 1,
+			      .lineage = r->lineage ? r->lineage : rq->random,
 			      .attempt = rq->random,
 			      .state = ROLLOUT_RUNNING,
 			      .target = *target,
@@ -332,12 +347,21 @@ bool rollout_pause(struct rollout *r)
 
 bool rollout_resume(struct rollout *r)
 {
-	if (r->state != ROLLOUT_PAUSED && r->state != ROLLOUT_STOPPED)
+	const bool waits = rollout_count_applying(r) < r->n_slots;
+	size_t n = 0;
+
+	if (r->state != ROLLOUT_PAUSED && r->state != ROLLOUT_STOPPED &&
+	    (r->state != ROLLOUT_RUNNING || !waits))
 		return false;
-	if (r->state == ROLLOUT_STOPPED) {
+	/* a host may have failed in a pause too */
+	if (r->failed[0] && r->state != ROLLOUT_RUNNING) {
 		r->attempt += r->attempt < COUNT_MAX;
 		r->failed[0] = r->why[0] = '\0';
 	}
+	for (size_t i = 0; i < r->n_slots; i++)
+		if (!r->slots[i].expired)
+			r->slots[n++] = r->slots[i];
+	r->n_slots = n;
 	r->state = ROLLOUT_RUNNING;
 	return true;
 }
@@ -365,7 +389,7 @@ bool rollout_take(struct rollout *r, const char *host, const char *id, uint64_t 
 	if (r->state != ROLLOUT_RUNNING || r->n_slots >= r->max_unavailable ||
 	    r->n_slots == ROLLOUT_SLOTS_MAX || find_slot(r, host))
 		return false;
-	*s = (struct rollout_slot){.turn = turn};
+	*s = (struct rollout_slot){.turn = turn, .back = r->back};
 	snprintf(s->host, sizeof(s->host), "%s", host);
 	snprintf(s->id, sizeof(s->id), "%s", id);
 	r->n_slots++;
@@ -373,12 +397,15 @@ bool rollout_take(struct rollout *r, const char *host, const char *id, uint64_t 
 }
 
 /* Stops the rollout after a failure, or lets the hosts return to the former document. A paused or
- * aborted rollout stays so. A failure on the way back always stops. */
-static void fail(struct rollout *r, const char *host, const char *why)
+ * aborted rollout stays so. A failure on the way back always stops; further hosts that fail with
+ * the new document do not, because they are where the return brings them. */
+static void fail(struct rollout *r, const struct rollout_slot *slot, const char *why)
 {
 	const bool runs = r->state == ROLLOUT_RUNNING;
 
-	snprintf(r->failed, sizeof(r->failed), "%s", host);
+	if (r->back && !slot->back)
+		return;
+	snprintf(r->failed, sizeof(r->failed), "%s", slot->host);
 	snprintf(r->why, sizeof(r->why), "%s", why);
 	if (!r->rolls_back || r->back || r->state == ROLLOUT_ABORTED) {
 		r->state = runs ? ROLLOUT_STOPPED : r->state;
@@ -392,18 +419,34 @@ bool rollout_give(struct rollout *r, const char *host, uint64_t turn, enum rollo
 		  const char *why)
 {
 	const struct rollout_slot *s = find_slot(r, host);
-	char name[PLENUM_NAME_MAX];
+	struct rollout_slot was;
 
 	if (!s || s->turn != turn || result == ROLLOUT_NO_RESULT)
 		return false;
-	memcpy(name, s->host, sizeof(name)); /* host may point into the slot */
+	was = *s;
 	r->slots[s - r->slots] = r->slots[--r->n_slots];
-	if (result == ROLLOUT_FAILED)
-		fail(r, name, why);
+	if (result == ROLLOUT_FAILED && !was.expired)
+		fail(r, &was, why);
+	return true;
+}
+
+bool rollout_expire(struct rollout *r, const char *host, uint64_t turn, const char *why)
+{
+	const struct rollout_slot *s = find_slot(r, host);
+
+	if (!s || s->turn != turn || s->expired)
+		return false;
+	r->slots[s - r->slots].expired = true;
+	fail(r, s, why);
 	return true;
 }
 
 /* ---- what a host does ---- */
+
+bool rollout_is_older(const struct rollout *r, const struct rollout_self *self)
+{
+	return r->lineage == self->lineage && r->number < self->number;
+}
 
 bool rollout_is_behind(const struct rollout *r, const struct rollout_self *self)
 {
@@ -424,15 +467,33 @@ enum rollout_step rollout_next(const struct rollout *r, const struct rollout_sel
 
 	if (s && strcmp(s->id, self->id) != 0)
 		return ROLLOUT_REST; /* of another state directory; the turn expires */
+	/* A turn that has not begun ends if the host must not apply any more, or if the rollout has
+	 * turned back since: the turn is for the other document. */
 	if (s && self->turn != s->turn)
-		return self->follows ? ROLLOUT_APPLY : ROLLOUT_REST;
+		return self->follows && r->state == ROLLOUT_RUNNING && s->back == r->back &&
+				       !s->expired
+			       ? ROLLOUT_APPLY
+			       : ROLLOUT_RETURN;
 	if (s)
 		return self->result == ROLLOUT_NO_RESULT ? ROLLOUT_REST : ROLLOUT_GIVE;
 	if (!self->follows || !self->ready || r->state != ROLLOUT_RUNNING ||
 	    r->n_slots >= r->max_unavailable || !rollout_is_behind(r, self) ||
+	    rollout_is_older(r, self) ||
 	    (self->failed_number == r->number && self->failed_attempt == r->attempt))
 		return ROLLOUT_REST;
 	return ROLLOUT_TAKE;
+}
+
+enum rollout_view rollout_look(const struct rollout *r, const struct rollout_self *self)
+{
+	if (rollout_is_older(r, self))
+		return ROLLOUT_VIEW_OLDER;
+	if (!self->failed_number || self->failed_number != r->number ||
+	    self->failed_attempt != r->attempt || !rollout_is_behind(r, self))
+		return ROLLOUT_VIEW_NONE;
+	return r->state == ROLLOUT_STOPPED || r->state == ROLLOUT_PAUSED ? ROLLOUT_VIEW_RESUME
+	       : r->state == ROLLOUT_RUNNING				 ? ROLLOUT_VIEW_START
+									 : ROLLOUT_VIEW_NONE;
 }
 
 int rollout_self_parse(const char *text, size_t len, struct rollout_self *ret)
@@ -443,7 +504,9 @@ int rollout_self_parse(const char *text, size_t len, struct rollout_self *ret)
 			  take_text(o, "id", ret->id, sizeof(ret->id)) &&
 			  take_bool(o, "follows", &ret->follows) &&
 			  take_bool(o, "ready", &ret->ready) && take_version(o, &ret->has) &&
+			  take_text(o, "busy", ret->busy, sizeof(ret->busy)) &&
 			  take_number(o, "number", 0, INT64_MAX, &ret->number) &&
+			  take_number(o, "lineage", 0, INT64_MAX, &ret->lineage) &&
 			  take_bool(o, "drifted", &ret->drifted) &&
 			  take_number(o, "failed_number", 0, INT64_MAX, &ret->failed_number) &&
 			  take_number(o, "failed_attempt", 0, INT64_MAX, &ret->failed_attempt) &&
@@ -458,12 +521,12 @@ int rollout_self_parse(const char *text, size_t len, struct rollout_self *ret)
 
 char *rollout_self_format(const struct rollout_self *s)
 {
-	return save(
-		json_pack("{s:i, s:s, s:s, s:b, s:b, s:I, s:s, s:I, s:b, s:I, s:I, s:I, s:s, s:s}",
-			  "v", RECORDS_VERSION, "host", s->host, "id", s->id, "follows", s->follows,
-			  "ready", s->ready, "generation", (json_int_t)s->has.generation, "hash",
-			  s->has.hash, "number", (json_int_t)s->number, "drifted", s->drifted,
-			  "failed_number", (json_int_t)s->failed_number, "failed_attempt",
-			  (json_int_t)s->failed_attempt, "turn", (json_int_t)s->turn, "result",
-			  rollout_result_to_string(s->result), "why", s->why));
+	return save(json_pack(
+		"{s:i, s:s, s:s, s:b, s:b, s:s, s:I, s:s, s:I, s:I, s:b, s:I, s:I, s:I, s:s, s:s}",
+		"v", RECORDS_VERSION, "host", s->host, "id", s->id, "follows", s->follows, "ready",
+		s->ready, "busy", s->busy, "generation", (json_int_t)s->has.generation, "hash",
+		s->has.hash, "number", (json_int_t)s->number, "lineage", (json_int_t)s->lineage,
+		"drifted", s->drifted, "failed_number", (json_int_t)s->failed_number,
+		"failed_attempt", (json_int_t)s->failed_attempt, "turn", (json_int_t)s->turn,
+		"result", rollout_result_to_string(s->result), "why", s->why));
 }

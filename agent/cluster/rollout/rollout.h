@@ -18,7 +18,9 @@
 
 #define ROLLOUT_SLOTS_MAX 64 /* hosts in flight */
 #define ROLLOUT_TIMEOUT_S 600
-#define ROLLOUT_TIMEOUT_MIN_S 30
+/* longer than the longest apply with its trial (ROLLOUT_CONFIRM_S), so that a healthy host reports
+ * in time */
+#define ROLLOUT_TIMEOUT_MIN_S 180
 #define ROLLOUT_TIMEOUT_MAX_S 86400
 #define ROLLOUT_HASH_MAX 17
 #define ROLLOUT_BY_MAX 96 /* equals REQUESTER_MAX */
@@ -60,10 +62,17 @@ struct rollout_slot { /* a host in flight */
 	char host[PLENUM_NAME_MAX];
 	char id[CLUSTER_ID_MAX]; /* of its agent's state directory */
 	uint64_t turn;
+	bool back; /* the host took the turn on the way back to the former document */
+	/* The host did not report in time, and may still be applying: it counts as in flight until
+	 * it reports or an operator resumes the rollout. */
+	bool expired;
 };
 
 struct rollout {
 	uint64_t number; /* of the rollout, from 1; 0: there is none */
+	/* Random number of the record's first rollout. It tells a record that was lost and begun
+	 * again from one that was restored from an older backup. */
+	uint64_t lineage;
 	/* Grows when hosts that have failed may try again. It begins with a random number, as turns
 	 * have random numbers: a store that has lost its records must not begin with numbers of
 	 * which hosts remember a result. */
@@ -104,17 +113,22 @@ struct rollout_request {
 	uint32_t max_unavailable, timeout_s;
 	bool rolls_back;
 	uint64_t random;
+	uint64_t number_min; /* highest number that a host of this lineage has; 0: unknown */
 	const char *by, *now;
 };
 /* Returns whether the rollout is of this document already: then a new one keeps the former
  * document.
  */
 bool rollout_is_again(const struct rollout *r, const struct rollout_version *target);
-/* Begins a rollout of that document. Returns false while a host is in flight. */
+/* Returns how many hosts are in flight and did not expire. */
+size_t rollout_count_applying(const struct rollout *r);
+/* Begins a rollout of that document. Returns false while hosts are applying; forgets turns that
+ * have expired. */
 bool rollout_start(struct rollout *r, const struct rollout_version *target,
 		   const struct rollout_request *rq);
 bool rollout_pause(struct rollout *r);
-bool rollout_resume(struct rollout *r); /* hosts that have failed may try again */
+/* Lets hosts that have failed try again, and forgets turns that have expired. */
+bool rollout_resume(struct rollout *r);
 bool rollout_abort(struct rollout *r);
 /* Gives the host a turn with that number. */
 bool rollout_take(struct rollout *r, const char *host, const char *id, uint64_t turn);
@@ -131,6 +145,10 @@ const char *rollout_result_to_string(enum rollout_result r);
 bool rollout_give(struct rollout *r, const char *host, uint64_t turn, enum rollout_result result,
 		  const char *why);
 
+/* Marks a turn as expired, and counts its host as failed. Returns false if there is no such turn or
+ * it has expired already. */
+bool rollout_expire(struct rollout *r, const char *host, uint64_t turn, const char *why);
+
 /* Returns the document that hosts are to have. */
 const struct rollout_version *rollout_wanted(const struct rollout *r);
 
@@ -141,10 +159,11 @@ uint64_t rollout_now_ms(void); /* wall clock, which records show and nothing dep
 
 struct rollout_self { /* as the host's agent reports it */
 	char host[PLENUM_NAME_MAX], id[CLUSTER_ID_MAX];
-	bool follows; /* the configuration has cluster.config: follow */
-	bool ready;   /* no apply runs or waits, and nothing is staged */
+	bool follows;		     /* the configuration has cluster.config: follow */
+	bool ready;		     /* the host can begin an apply */
+	char busy[CLUSTER_TEXT_MAX]; /* why it is not ready; "": it is */
 	struct rollout_version has;
-	uint64_t number;			/* of the rollout that brought it */
+	uint64_t number, lineage;		/* of the rollout that brought it */
 	bool drifted;				/* its file was edited or removed */
 	uint64_t failed_number, failed_attempt; /* of the last turn that has failed */
 	uint64_t turn;				/* the turn that `result` is of */
@@ -159,9 +178,22 @@ enum rollout_step {
 	ROLLOUT_REST,
 	ROLLOUT_TAKE,  /* take a turn */
 	ROLLOUT_APPLY, /* this host has a turn: let the agent apply the document */
-	ROLLOUT_GIVE   /* the turn has a result */
+	ROLLOUT_GIVE,  /* the turn has a result */
+	ROLLOUT_RETURN /* return a turn that this host must not begin any more */
 };
 enum rollout_step rollout_next(const struct rollout *r, const struct rollout_self *self);
+/* What the record means for the agent's problems. */
+enum rollout_view {
+	ROLLOUT_VIEW_UNKNOWN, /* the record was not read yet */
+	ROLLOUT_VIEW_NONE,
+	ROLLOUT_VIEW_RESUME, /* this host has failed; a resumed rollout tries again */
+	ROLLOUT_VIEW_START,  /* this host has failed; only a new rollout tries again */
+	ROLLOUT_VIEW_OLDER,  /* the record is older than what the host has */
+	ROLLOUT_VIEW_MAX
+};
+enum rollout_view rollout_look(const struct rollout *r, const struct rollout_self *self);
+/* Returns whether the record is older than what the host has: it was restored from a backup. */
+bool rollout_is_older(const struct rollout *r, const struct rollout_self *self);
 /* Returns whether the host still has to get the document of the rollout. */
 bool rollout_is_behind(const struct rollout *r, const struct rollout_self *self);
 

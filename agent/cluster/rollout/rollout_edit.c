@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define TRIES_MAX 8
+#define NUMBERS_LOST_MAX (1U << 20) /* rollouts since the backup from which etcd was restored */
 
 struct rollout_edit {
 	struct rollout_edit_setup setup;
@@ -17,7 +18,8 @@ struct rollout_edit {
 	struct rollout_document document;
 	char *document_value, *wanted_value; /* as they are in the store; NULL: absent */
 	json_t *hosts;			     /* what each host has */
-	uint32_t n_follow;		     /* hosts that follow */
+	uint32_t n_follow, n_done; /* hosts that follow, and those of them that have the document */
+	uint64_t number_max; /* highest number of a rollout that a host has, in this lineage */
 };
 
 static void start(struct rollout_edit *e);
@@ -77,12 +79,12 @@ static json_t *status(const struct rollout_edit *e)
 			 r->failed, "reason", r->why, "by", r->by, "since", r->since);
 }
 
-static bool is_in_flight(const struct rollout *r, const char *host)
+static const struct rollout_slot *slot_of(const struct rollout *r, const char *host)
 {
 	for (size_t i = 0; i < r->n_slots; i++)
 		if (strcmp(r->slots[i].host, host) == 0)
-			return true;
-	return false;
+			return &r->slots[i];
+	return NULL;
 }
 
 static const char *text_of(const json_t *o, const char *key)
@@ -92,23 +94,52 @@ static const char *text_of(const json_t *o, const char *key)
 	return text ? text : "";
 }
 
+/* Returns whether the host has what it is to have. On the way back, hosts that never had the new
+ * document have nothing to do. */
+static bool is_done(const struct rollout *r, const char *host, const json_t *v)
+{
+	return !slot_of(r, host) && !json_is_true(json_object_get(v, "drifted")) &&
+	       (r->state == ROLLOUT_NONE ||
+		(strcmp(text_of(v, "hash"), r->target.hash) == 0) != r->back);
+}
+
+/* Returns why the host has failed in this rollout; "": it has not. */
+static const char *failure_of(const struct rollout *r, const json_t *v)
+{
+	return (uint64_t)json_integer_value(json_object_get(v, "failed_number")) == r->number
+		       ? text_of(v, "failed")
+		       : "";
+}
+
 /* Returns the state of a host in the rollout, in one word. */
 static const char *state_of(const struct rollout *r, const char *host, const json_t *v)
 {
-	/* on the way back, hosts that never had the new document have nothing to do */
-	const bool has = (strcmp(text_of(v, "hash"), r->target.hash) == 0) != r->back;
+	const struct rollout_slot *slot = slot_of(r, host);
 
-	if (is_in_flight(r, host))
-		return "applying";
+	if (slot)
+		return slot->expired ? "late" : "applying";
 	if (!json_is_true(json_object_get(v, "follows")))
 		return "not-following";
-	if (*text_of(v, "failed"))
+	if (*failure_of(r, v))
 		return "failed";
 	if (json_is_true(json_object_get(v, "drifted")))
 		return "drifted";
-	if (r->state == ROLLOUT_NONE || has)
+	if (is_done(r, host, v))
 		return "done";
 	return json_is_true(json_object_get(v, "ready")) ? "waiting" : "busy";
+}
+
+/* Takes the number of the rollout that brought the host's document: the next one must be above it,
+ * also after etcd was restored from an older backup. */
+static void take_number(struct rollout_edit *e, const json_t *v)
+{
+	const json_int_t number = json_integer_value(json_object_get(v, "number"));
+	const json_int_t lineage = json_integer_value(json_object_get(v, "lineage"));
+
+	/* a faulty host must not use the numbers up */
+	if (number > 0 && lineage > 0 && (uint64_t)lineage == e->record.lineage &&
+	    (uint64_t)number < e->record.number + NUMBERS_LOST_MAX)
+		e->number_max = MAX_OF(e->number_max, (uint64_t)number);
 }
 
 static void add_host(struct rollout_edit *e, const struct kv_pair *p)
@@ -123,23 +154,82 @@ static void add_host(struct rollout_edit *e, const struct kv_pair *p)
 	host += strlen(prefix);
 	v = p->len <= RECORDS_BYTES_MAX ? json_loadb(p->value, p->len, 0, NULL) : NULL;
 	if (record_name_is_valid(host) && json_is_object(v)) {
-		e->n_follow += json_is_true(json_object_get(v, "follows"));
+		const char *state = state_of(&e->record, host, v);
+		const bool follows = json_is_true(json_object_get(v, "follows"));
+
+		e->n_follow += follows;
+		e->n_done += follows && is_done(&e->record, host, v);
+		take_number(e, v);
 		json_array_append_new(
 			e->hosts,
-			json_pack("{s:s, s:s, s:I, s:s, s:s}", "host", host, "state",
-				  state_of(&e->record, host, v), "generation",
+			json_pack("{s:s, s:s, s:I, s:s, s:s}", "host", host, "state", state,
+				  "generation",
 				  json_integer_value(json_object_get(v, "generation")), "reason",
-				  text_of(v, "failed"), "time", text_of(v, "time")));
+				  strcmp(state, "busy") == 0 ? text_of(v, "busy")
+							     : failure_of(&e->record, v),
+				  "time", text_of(v, "time")));
 	}
 	json_decref(v);
+}
+
+/* Returns whether all hosts that follow have what they are to have. */
+static bool is_complete(const struct rollout_edit *e)
+{
+	return e->record.state == ROLLOUT_RUNNING && !e->record.n_slots && e->n_follow &&
+	       e->n_done == e->n_follow;
 }
 
 static void end_status(struct rollout_edit *e)
 {
 	json_t *o = status(e);
 
+	if (is_complete(e))
+		json_object_set_new(o, "state", json_string("complete"));
+	json_object_set_new(o, "hosts_done", json_integer(e->n_done));
+	json_object_set_new(o, "hosts_following", json_integer(e->n_follow));
 	json_object_set(o, "hosts", e->hosts);
 	end_json(e, o);
+}
+
+/* Returns whether the answer has the key with the lease of that host. */
+static bool is_alive(const struct rollout_edit *e, const struct kv_answer *a, const char *host)
+{
+	char key[KV_KEY_MAX];
+
+	record_key(RECORD_SERVING, e->cluster, host, key);
+	for (size_t i = 0; i < a->n_pairs; i++)
+		if (strcmp(a->pairs[i].key, key) == 0)
+			return true;
+	return false;
+}
+
+/* Marks the hosts that have to get the document and have no lease. */
+static void on_leases(void *user, const struct kv_answer *a)
+{
+	struct rollout_edit *e = user;
+	json_t *h;
+	size_t i;
+
+	if (!is_fine(e, a))
+		return;
+	json_array_foreach (e->hosts, i, h) {
+		const char *state = text_of(h, "state");
+
+		if (!a->more && strcmp(state, "done") != 0 && strcmp(state, "late") != 0 &&
+		    strcmp(state, "not-following") != 0 && !is_alive(e, a, text_of(h, "host")))
+			json_object_set_new(h, "state", json_string("away"));
+	}
+	end_status(e);
+}
+
+static int read_leases(struct rollout_edit *e)
+{
+	char first[KV_KEY_MAX], last[KV_KEY_MAX];
+	const struct kv_range range = {.first = first, .end = last, .keys_only = true};
+
+	record_key(RECORD_SERVING, e->cluster, "", first);
+	record_key_end(RECORD_SERVING, e->cluster, last);
+	return e->setup.ops->range(e->setup.kv, &range, on_leases, e);
 }
 
 static void end_document(struct rollout_edit *e)
@@ -222,6 +312,7 @@ static int begin_rollout(struct rollout_edit *e)
 				     .timeout_s = e->setup.timeout_s,
 				     .rolls_back = e->setup.rolls_back,
 				     .random = rollout_draw(),
+				     .number_min = e->number_max,
 				     .by = e->by,
 				     .now = e->now};
 	autofree char *value = NULL;
@@ -236,7 +327,8 @@ static int begin_rollout(struct rollout_edit *e)
 		rq.max_unavailable = MIN_OF(MAX_OF(n, 1U), (uint32_t)ROLLOUT_SLOTS_MAX);
 	}
 	again = rollout_is_again(&e->record, &e->document.version);
-	(void)rollout_start(&e->record, &e->document.version, &rq); /* its caller has checked */
+	if (!rollout_start(&e->record, &e->document.version, &rq))
+		return -ERANGE; /* the numbers are used up: a host wrote a false one */
 	rollout_key(ROLLOUT_KEY_RECORD, e->cluster, "", keys[0]);
 	rollout_key(ROLLOUT_KEY_TARGET, e->cluster, "", keys[1]);
 	rollout_key(ROLLOUT_KEY_FORMER, e->cluster, "", keys[2]);
@@ -251,12 +343,14 @@ static int begin_rollout(struct rollout_edit *e)
 static const char *why_not_start(const struct rollout_edit *e)
 {
 	if (!e->document_value)
-		return "the cluster has no document yet; write one with 'plenum cluster config set "
-		       "FILE'";
-	if (e->record.n_slots)
-		return "hosts are applying an earlier document just now; 'plenum cluster rollout "
-		       "pause', wait until none is in flight, then start again";
-	return NULL;
+		return "the cluster has no document yet; write one with 'plenum document set FILE'";
+	if (!rollout_count_applying(&e->record))
+		return NULL;
+	return e->record.state == ROLLOUT_RUNNING
+		       ? "hosts are applying an earlier document just now; 'plenum rollout pause', "
+			 "wait until 'plenum rollout status' shows none in flight, then start again"
+		       : "hosts are applying an earlier document just now; wait until 'plenum "
+			 "rollout status' shows none in flight, then start again";
 }
 
 static void change_state(struct rollout_edit *e)
@@ -270,8 +364,7 @@ static void change_state(struct rollout_edit *e)
 
 	if (!done) {
 		snprintf(why, sizeof(why),
-			 "the state of the rollout is '%s'; see 'plenum cluster "
-			 "rollout status'",
+			 "the state of the rollout is '%s'; see 'plenum rollout status'",
 			 rollout_state_to_string(r->state));
 		end(e, NULL, CLUSTER_CONFLICT, why);
 		return;
@@ -292,11 +385,7 @@ static void on_hosts(void *user, const struct kv_answer *a)
 		return;
 	for (size_t i = 0; i < a->n_pairs; i++)
 		add_host(e, &a->pairs[i]);
-	if (e->setup.op == ROLLOUT_STATUS) {
-		end_status(e);
-		return;
-	}
-	r = begin_rollout(e);
+	r = e->setup.op == ROLLOUT_STATUS ? read_leases(e) : begin_rollout(e);
 	if (r < 0)
 		fail(e, r);
 }
@@ -308,7 +397,8 @@ static int read_hosts(struct rollout_edit *e)
 
 	json_decref(e->hosts);
 	e->hosts = json_array();
-	e->n_follow = 0;
+	e->n_follow = e->n_done = 0;
+	e->number_max = 0;
 	rollout_key(ROLLOUT_KEY_HOST, e->cluster, "", first);
 	rollout_hosts_end(e->cluster, last);
 	return e->setup.ops->range(e->setup.kv, &range, on_hosts, e);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Takes the turns of this host in rollouts. */
 #include "agent/cluster/rollout/rollout_follow.h"
+#include "agent/cluster/rollout/rollout_age.h"
 #include "netcfg/base/log.h"
 #include "netcfg/base/when.h"
 #include <stdio.h>
 #include <string.h>
 
-struct seen { /* a turn, and when this host has seen it first */
-	uint64_t turn, at_ns;
-};
+#define PASSED_NS (15 * NSEC_PER_SEC) /* time for the agent to report that it has begun a turn */
 
 struct rollout_follow {
 	struct rollout_follow_setup setup;
@@ -20,9 +19,11 @@ struct rollout_follow {
 	bool known; /* the agent has reported */
 	struct rollout record;
 	uint64_t revision; /* of the record; 0: it does not exist */
-	struct seen seen[ROLLOUT_SLOTS_MAX];
-	size_t n_seen;
-	char *written, *writing; /* the value of this host's key, without the time */
+	struct rollout_ages ages;
+	enum rollout_view view;
+	uint64_t passed, passed_ns; /* the turn that the agent got last, and when */
+	uint64_t registered;	    /* revision of this host's registration at the last look */
+	char *written, *writing;    /* the value of this host's key, without the time */
 };
 
 static void look(struct rollout_follow *f);
@@ -53,8 +54,10 @@ static void rest(struct rollout_follow *f)
 static void started(struct rollout_follow *f, int r)
 {
 	f->busy = r == 0;
-	if (r < 0)
+	if (r < 0) {
+		rollout_ages_restart(&f->ages);
 		rest(f);
+	}
 }
 
 /* ---- writes ---- */
@@ -82,18 +85,18 @@ static void on_written(void *user, const struct kv_answer *a)
 static char *host_value(const struct rollout_follow *f, bool with_time)
 {
 	const struct rollout_self *s = &f->self;
-	const bool failed = s->failed_number == f->record.number && s->failed_number &&
-			    s->result == ROLLOUT_FAILED;
+	const bool failed = s->failed_number && s->result == ROLLOUT_FAILED;
 	char now[WHEN_TEXT_MAX] = "", *text;
 	json_t *o;
 
 	if (with_time)
 		when_format(rollout_now_ms(), now);
-	o = json_pack("{s:i, s:s, s:I, s:s, s:I, s:b, s:b, s:b, s:s, s:s}", "v", RECORDS_VERSION,
-		      "host", f->host, "generation", (json_int_t)s->has.generation, "hash",
-		      s->has.hash, "number", (json_int_t)s->number, "drifted", s->drifted,
-		      "follows", s->follows, "ready", s->ready, "failed", failed ? s->why : "",
-		      "time", now);
+	o = json_pack("{s:i, s:s, s:I, s:s, s:I, s:I, s:b, s:b, s:b, s:s, s:I, s:s, s:s}", "v",
+		      RECORDS_VERSION, "host", f->host, "generation", (json_int_t)s->has.generation,
+		      "hash", s->has.hash, "number", (json_int_t)s->number, "lineage",
+		      (json_int_t)s->lineage, "drifted", s->drifted, "follows", s->follows, "ready",
+		      s->ready, "busy", s->busy, "failed_number", (json_int_t)s->failed_number,
+		      "failed", failed ? s->why : "", "time", now);
 	text = o ? json_dumps(o, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
 	json_decref(o);
 	return text;
@@ -129,55 +132,16 @@ static int write_all(struct rollout_follow *f, const struct rollout *r)
 
 /* ---- turns that expire ---- */
 
-/* Returns when this host has seen the turn first. Forgets turns that have ended. */
-static uint64_t seen_since(struct rollout_follow *f, uint64_t turn, uint64_t now)
-{
-	for (size_t i = 0; i < f->n_seen; i++)
-		if (f->seen[i].turn == turn)
-			return f->seen[i].at_ns;
-	if (f->n_seen < ROLLOUT_SLOTS_MAX)
-		f->seen[f->n_seen++] = (struct seen){turn, now};
-	return now;
-}
-
-static bool has_turn(const struct rollout *r, uint64_t turn)
-{
-	for (size_t i = 0; i < r->n_slots; i++)
-		if (r->slots[i].turn == turn)
-			return true;
-	return false;
-}
-
-/* Returns a slot whose host did not report in time, or NULL. This host's own turn counts too: its
- * agent may be stuck. */
-static const struct rollout_slot *find_expired(struct rollout_follow *f)
-{
-	const struct rollout *r = &f->record;
-	const uint64_t now = clock_now_ns();
-	size_t n = 0;
-
-	for (size_t i = 0; i < f->n_seen; i++)
-		if (has_turn(r, f->seen[i].turn))
-			f->seen[n++] = f->seen[i];
-	f->n_seen = n;
-	for (size_t i = 0; i < r->n_slots; i++)
-		if (now - seen_since(f, r->slots[i].turn, now) > r->timeout_s * NSEC_PER_SEC)
-			return &r->slots[i];
-	return NULL;
-}
-
 static int expire(struct rollout_follow *f, const struct rollout_slot *slot)
 {
 	struct rollout next = f->record;
 	char why[CLUSTER_TEXT_MAX];
 
 	snprintf(why, sizeof(why),
-		 "the host did not report a result within %u s; its agent may be dead, or etcd out "
-		 "of its reach",
+		 "the host did not report a result within %u s: its agent may be dead or not reach "
+		 "etcd; it counts as in flight until it reports, or until 'plenum rollout resume'",
 		 f->record.timeout_s);
-	return rollout_give(&next, slot->host, slot->turn, ROLLOUT_FAILED, why)
-		       ? write_all(f, &next)
-		       : -EINVAL;
+	return rollout_expire(&next, slot->host, slot->turn, why) ? write_all(f, &next) : -EINVAL;
 }
 
 /* ---- steps ---- */
@@ -197,9 +161,11 @@ static void on_document(void *user, const struct kv_answer *a)
 			turn = r->slots[i].turn;
 	if (a->trouble == CLUSTER_FINE && turn) {
 		k = rollout_document_parse(p && p->value ? p->value : "", p ? p->len : 0, &d);
-		if (k == 0 && strcmp(d.version.hash, rollout_wanted(r)->hash) == 0)
-			f->setup.on_turn(f->setup.user, r->number, r->attempt, turn, &d);
-		else /* it was replaced meanwhile, or damaged: then the turn expires */
+		if (k == 0 && strcmp(d.version.hash, rollout_wanted(r)->hash) == 0) {
+			f->passed = turn;
+			f->passed_ns = clock_now_ns();
+			f->setup.on_turn(f->setup.user, r, turn, &d);
+		} else /* it was replaced meanwhile, or damaged: then the turn expires */
 			log_warning("the document of the rollout in etcd is not the expected one");
 		rollout_document_done(&d);
 	}
@@ -224,6 +190,25 @@ static int give(struct rollout_follow *f)
 		       : -EINVAL;
 }
 
+/* Returns a turn that this host did not begin. The agent may have begun one that it got, and its
+ * report is then on the way. */
+static int give_back(struct rollout_follow *f)
+{
+	struct rollout next = f->record;
+
+	for (size_t i = 0; i < next.n_slots; i++) {
+		const struct rollout_slot *s = &next.slots[i];
+
+		if (strcmp(s->host, f->host) != 0)
+			continue;
+		if (s->turn == f->passed && clock_now_ns() - f->passed_ns < PASSED_NS)
+			return 1;
+		return rollout_give(&next, f->host, s->turn, ROLLOUT_BUSY, "") ? write_all(f, &next)
+									       : -EINVAL;
+	}
+	return 1;
+}
+
 static int take(struct rollout_follow *f)
 {
 	struct rollout next = f->record;
@@ -246,7 +231,8 @@ static int write_self(struct rollout_follow *f)
  * or negative errno. */
 static int step(struct rollout_follow *f)
 {
-	const struct rollout_slot *expired = find_expired(f);
+	const struct rollout_slot *expired =
+		rollout_ages_read(&f->ages, &f->record, clock_now_ns());
 
 	switch (rollout_next(&f->record, &f->self)) {
 	case ROLLOUT_GIVE:
@@ -255,12 +241,27 @@ static int step(struct rollout_follow *f)
 		return take(f);
 	case ROLLOUT_APPLY:
 		return expired ? expire(f, expired) : read_document(f);
+	case ROLLOUT_RETURN:
+		if (!expired)
+			return give_back(f);
+		break;
 	case ROLLOUT_REST:
 		break;
 	}
 	if (expired)
 		return expire(f, expired);
 	return f->self.follows || f->written ? write_self(f) : 1;
+}
+
+/* Reports how this host stands to the record, if that has changed. */
+static void note_view(struct rollout_follow *f)
+{
+	const enum rollout_view view = rollout_look(&f->record, &f->self);
+
+	if (view == f->view)
+		return;
+	f->view = view;
+	f->setup.on_view(f->setup.user, view);
 }
 
 static void on_record(void *user, const struct kv_answer *a)
@@ -271,6 +272,7 @@ static void on_record(void *user, const struct kv_answer *a)
 
 	f->busy = false;
 	if (a->trouble != CLUSTER_FINE) {
+		rollout_ages_restart(&f->ages);
 		rest(f);
 		return;
 	}
@@ -282,6 +284,7 @@ static void on_record(void *user, const struct kv_answer *a)
 		return;
 	}
 	f->changed = false;
+	note_view(f);
 	r = step(f);
 	f->busy = r == 0;
 	if (r != 0)
@@ -297,8 +300,14 @@ static void look(struct rollout_follow *f)
 	if (f->busy || !f->known || (!f->self.follows && !f->written))
 		return;
 	if (!member_revision(f->setup.member)) {
+		rollout_ages_restart(&f->ages);
 		arm(f, ROLLOUT_LOOK_NS);
 		return;
+	}
+	if (member_revision(f->setup.member) != f->registered) {
+		/* registered again: the store may have been restored without this host's key */
+		free(ptr_take(f->written));
+		f->registered = member_revision(f->setup.member);
 	}
 	rollout_key(ROLLOUT_KEY_RECORD, f->cluster, "", key);
 	started(f, f->setup.ops->range(f->setup.kv, &range, on_record, f));

@@ -26,8 +26,10 @@ struct rollout_follow_setup {
 	const struct member *member; /* borrowed; turns are taken while it is registered */
 	/* Called when this host has a turn: the agent is to apply the document. Called again for
 	 * the same turn until rollout_follow_set() has its state. */
-	void (*on_turn)(void *user, uint64_t number, uint64_t attempt, uint64_t turn,
+	void (*on_turn)(void *user, const struct rollout *r, uint64_t turn,
 			const struct rollout_document *d);
+	/* Called when the view has changed. */
+	void (*on_view)(void *user, enum rollout_view view);
 	void *user;
 };
 

@@ -2,10 +2,11 @@
 /*
  * The file of rollout_note.h (state_file.h), with the lines:
  *
- * has GENERATION HASH ROLLOUT
+ * has GENERATION HASH ROLLOUT LINEAGE
  * failed ROLLOUT ATTEMPT
  * result TURN WORD TEXT
- * turn ROLLOUT ATTEMPT TURN GENERATION HASH LEGS PROBLEMS CUT
+ * turn ROLLOUT LINEAGE ATTEMPT TURN GENERATION HASH UNUSABLE CUT
+ * problem HASH
  */
 #include "agent/cluster/rollout/rollout_note.h"
 #include "netcfg/base/state_file.h"
@@ -20,8 +21,8 @@ int rollout_note_save(const struct rollout_note *n, const char *path)
 	const struct rollout_turn *t = &n->now;
 
 	state_draft_init(&d, &kind);
-	state_draft_put(&d, "has %" PRIu64 " %s %" PRIu64, n->has.generation, n->has.hash,
-			n->number);
+	state_draft_put(&d, "has %" PRIu64 " %s %" PRIu64 " %" PRIu64, n->has.generation,
+			n->has.hash, n->number, n->lineage);
 	state_draft_end(&d);
 	state_draft_put(&d, "failed %" PRIu64 " %" PRIu64, n->failed_number, n->failed_attempt);
 	state_draft_end(&d);
@@ -30,11 +31,15 @@ int rollout_note_save(const struct rollout_note *n, const char *path)
 	state_draft_text(&d, n->why);
 	if (t->number) { /* also after the turn: n_cut counts those of an attempt */
 		state_draft_put(&d,
-				"turn %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %s %" PRIu64
-				" %" PRIu64 " %" PRIu64,
-				t->number, t->attempt, t->turn, t->version.generation,
-				t->version.hash, t->legs, t->problems, t->n_cut);
+				"turn %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+				" %s %" PRIu64 " %" PRIu64,
+				t->number, t->lineage, t->attempt, t->turn, t->version.generation,
+				t->version.hash, t->unusable, t->n_cut);
 		state_draft_end(&d);
+		for (uint64_t i = 0; i < t->n_problems; i++) {
+			state_draft_put(&d, "problem %" PRIu64, t->problems[i]);
+			state_draft_end(&d);
+		}
 	}
 	return state_draft_save(&d, path);
 }
@@ -63,11 +68,11 @@ static void parse_result(struct state_file *f, struct rollout_note *n)
 static void parse_turn(struct state_file *f, struct rollout_turn *t)
 {
 	t->number = state_file_number(f, INT64_MAX);
+	t->lineage = state_file_number(f, INT64_MAX);
 	t->attempt = state_file_number(f, INT64_MAX);
 	t->turn = state_file_number(f, INT64_MAX);
 	parse_version(f, &t->version);
-	t->legs = state_file_number(f, UINT32_MAX);
-	t->problems = state_file_number(f, UINT32_MAX);
+	t->unusable = state_file_number(f, UINT32_MAX);
 	t->n_cut = state_file_number(f, UINT32_MAX);
 }
 
@@ -80,6 +85,7 @@ static int parse(struct state_file *f, struct rollout_note *n)
 		if (strcmp(word, "has") == 0) {
 			parse_version(f, &n->has);
 			n->number = state_file_number(f, INT64_MAX);
+			n->lineage = state_file_number(f, INT64_MAX);
 		} else if (strcmp(word, "failed") == 0) {
 			n->failed_number = state_file_number(f, INT64_MAX);
 			n->failed_attempt = state_file_number(f, INT64_MAX);
@@ -87,6 +93,9 @@ static int parse(struct state_file *f, struct rollout_note *n)
 			parse_result(f, n);
 		} else if (strcmp(word, "turn") == 0) {
 			parse_turn(f, &n->now);
+		} else if (strcmp(word, "problem") == 0 &&
+			   n->now.n_problems < ROLLOUT_PROBLEMS_MAX) {
+			n->now.problems[n->now.n_problems++] = state_file_number(f, INT64_MAX);
 		} else {
 			return STATE_TORN;
 		}

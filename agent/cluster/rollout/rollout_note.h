@@ -11,18 +11,22 @@
 
 #define ROLLOUT_NOTE_FILE "rollout" /* in the state directory */
 
+#define ROLLOUT_PROBLEMS_MAX 64
+
 struct rollout_turn { /* a turn in which the host applies a document */
-	uint64_t number, attempt;
+	uint64_t number, lineage, attempt;
 	uint64_t turn; /* 0: none */
 	struct rollout_version version;
-	uint64_t legs;	   /* usable legs before the apply */
-	uint64_t problems; /* problems that degraded the agent's state before the apply */
+	uint64_t unusable; /* enabled legs that were not usable before the apply */
+	/* the problems before the apply that the judgement looks at, as hashes of their texts */
+	uint64_t problems[ROLLOUT_PROBLEMS_MAX];
+	uint64_t n_problems;
 	uint64_t n_cut; /* how often the agent ended in this attempt before the apply had begun */
 };
 
 struct rollout_note {
 	struct rollout_version has;
-	uint64_t number; /* of the rollout that brought it; 0: none did */
+	uint64_t number, lineage; /* of the rollout that brought it; 0: none did */
 	uint64_t failed_number, failed_attempt;
 	uint64_t turn; /* the last turn with a result */
 	enum rollout_result result;
