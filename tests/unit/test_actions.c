@@ -91,6 +91,19 @@ static const struct row rows[] = {
 	{"networks.vlan", "/16, mtu: 9000}", "/16, mtu: 9000, vlan: 7}", TELLS_STEP},
 	{"net.name", "name: leg-b", "name: leg-x", TELLS_WORKER},
 	{"net.device", "\"0000:3b:00.1\"", "veth1", TELLS_AGENT}, /* the same one */
+	{"net.match.driver", "device: \"0000:3b:00.1\"",
+	 "match: {driver: \"*\", pci: \"0000:3b:00.1\"}", TELLS_AGENT},
+	{"net.match.name", "device: \"0000:3b:00.1\"",
+	 "match: {name: \"*\", pci: \"0000:3b:00.1\"}", TELLS_AGENT},
+	{"net.match.mac", "device: \"0000:3b:00.1\"", "match: {mac: \"*\", pci: \"0000:3b:00.1\"}",
+	 TELLS_AGENT},
+	{"net.match.pci", "device: \"0000:3b:00.1\"", "match: {pci: \"0000:3b:00.1\"}",
+	 TELLS_AGENT},
+	/* The base's devices have no speed, no NUMA node and no other address: tested in
+	   test_match. */
+	{"net.match.min-speed", NULL, NULL, TELLS_LATER},
+	{"net.match.numa", NULL, NULL, TELLS_LATER},
+	{"net.match.subnet", NULL, NULL, TELLS_LATER},
 	{"net.network", "network: data-b", "network: data-c", TELLS_STEP},
 	{"net.label", "switch-b", "switch-x", TELLS_AGENT},
 	/* the base has VFs, which are not shared */
