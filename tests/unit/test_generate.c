@@ -327,8 +327,8 @@ static bool draft_of_recorded(const char *json, bool as_hardware)
 	return has_legs;
 }
 
-/* Each recorded host of the golden plans. Veth links count as hardware here, because beside
- * hardware they cannot be legs. */
+/* Each recorded host of the golden plans. Most have only veth links, which count as hardware in the
+ * second draft, because they cannot be legs otherwise. */
 static void test_draft_of_recorded_hosts(void **state)
 {
 	DIR *dir = opendir(TOP_SRCDIR "/tests/golden/plan");
@@ -344,7 +344,7 @@ static void test_draft_of_recorded_hosts(void **state)
 		text = strcmp(e->d_name, "..") == 0 ? NULL : file_of(path);
 		if (!text)
 			continue;
-		assert_false(draft_of_recorded(text, false));
+		assert_true(strstr(text, "\"physical\"") || !draft_of_recorded(text, false));
 		n_with_legs += draft_of_recorded(text, true);
 		n++;
 		free(text);

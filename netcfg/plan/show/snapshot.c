@@ -9,6 +9,7 @@
 #include "netcfg/host/kernel.h"
 #include "netcfg/plan/nic_use.h"
 
+#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -76,8 +77,13 @@ static void keep_networks(struct redaction *r)
 		p = (struct ip_prefix){n->range.first, n->range.prefix_len};
 		keep(r, &p);
 	}
-	for (size_t i = 0; r->spec && i < r->spec->n_nets; i++)
+	for (size_t i = 0; r->spec && i < r->spec->n_nets; i++) {
+		const struct spec_match *m = &r->spec->nets[i].match;
+
 		keep_shared(r, &r->spec->nets[i]);
+		for (size_t k = 0; k < m->n_subnets; k++)
+			keep(r, &m->subnets[k]);
+	}
 }
 
 /* Returns whether the address bit that follows the prefix stays unchanged, because the prefix lies
@@ -228,13 +234,37 @@ static void map_texts(const struct inventory *was, struct inventory *inv)
 
 /* ---- snapshot_make ---- */
 
-static void keep_macs(struct redaction *r)
+static bool mac_fits(const char *pattern, const struct mac_addr *m)
+{
+	char text[MAC_ADDR_STR_MAX];
+
+	return fnmatch(pattern, mac_addr_format(m, text, sizeof(text)), FNM_CASEFOLD) == 0;
+}
+
+/* Keeps a MAC address that a leg's `match` selects by more than the vendor's half, so that the plan
+ * selects the same device. */
+static void keep_matched(struct redaction *r, const char *pattern, const struct mac_addr *m)
+{
+	const struct mac_addr vendor = {{m->bytes[0], m->bytes[1], m->bytes[2]}};
+
+	if (pattern[0] && mac_fits(pattern, m) && !mac_fits(pattern, &vendor))
+		mac_pair_add(r, m, m);
+}
+
+static void keep_macs(struct redaction *r, const struct inventory *inv)
 {
 	struct mac_addr m;
 
-	for (size_t i = 0; r->spec && i < r->spec->n_nets; i++)
-		if (mac_addr_parse(r->spec->nets[i].device, &m) == 0)
+	for (size_t i = 0; r->spec && i < r->spec->n_nets; i++) {
+		const struct spec_net *n = &r->spec->nets[i];
+
+		if (mac_addr_parse(n->device, &m) == 0)
 			mac_pair_add(r, &m, &m);
+		for (size_t k = 0; k < inv->n_links; k++) {
+			keep_matched(r, n->match.mac, &inv->links[k].mac);
+			keep_matched(r, n->match.mac, &inv->links[k].permanent_mac);
+		}
+	}
 }
 
 /* The agent derives the MAC addresses of VFs from the MAC address of their PF. The replacements for
@@ -308,7 +338,7 @@ int snapshot_make(const struct inventory *inv, const struct spec *spec, const ui
 	if (res < 0)
 		return res;
 	keep_networks(&r);
-	keep_macs(&r);
+	keep_macs(&r, inv);
 	map_texts(inv, copy);
 	map_numbers(&r, inv, copy);
 	if (r.out_of_memory) {
