@@ -121,6 +121,7 @@ struct ctl_reply {
 	long status;	   /* HTTP status */
 	char *body;	   /* NUL-terminated; heap */
 	size_t len, limit; /* limit: more bytes end the transfer; 0: memory was short */
+	size_t size;	   /* allocated bytes of body */
 	char etag[32];	   /* version of the resource, from the header ETag; "": none */
 };
 

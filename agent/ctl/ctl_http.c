@@ -31,19 +31,23 @@ static size_t on_body(char *data, size_t size, size_t n, void *user)
 {
 	struct ctl_reply *r = user;
 	size_t len = size * n;
-	char *body;
 
 	if (r->len + len > r->limit)
 		return 0;
-	body = realloc(r->body, r->len + len + 1);
-	if (!body) {
-		r->limit = 0;
-		return 0;
+	if (r->len + len >= r->size) {
+		size_t larger = MAX_OF(2 * r->size, r->len + len + 1);
+		char *body = realloc(r->body, larger);
+
+		if (!body) {
+			r->limit = 0;
+			return 0;
+		}
+		r->body = body;
+		r->size = larger;
 	}
-	memcpy(body + r->len, data, len);
-	r->body = body;
+	memcpy(r->body + r->len, data, len);
 	r->len += len;
-	body[r->len] = '\0';
+	r->body[r->len] = '\0';
 	return len;
 }
 
