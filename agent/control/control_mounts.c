@@ -500,7 +500,8 @@ static void on_unmounted(struct agent *a, const char *path, int error,
 		return;
 	/* Called while e->unmount is set, so that the unmount counts as the agent's. */
 	mounts_look(a->mounts);
-	e->unmount = control_unmount_forget(e->unmount);
+	e->unmount = control_unmount_forget(e->unmount); /* frees path */
+	path = e->what.path;
 	command_mounts_wake(&a->command_mounts);
 	/* If the mount was unmounted, the tick answers the client when the kernel has ended the
 	 * file system. */
