@@ -340,7 +340,7 @@ static bool is_udp(const struct launch_port_stats *s)
 	return strcmp(s->by, "udp") == 0;
 }
 
-/* Lists the source ports up to the last one that sent. */
+/* Lists the number of packets sent from each source port, up to the last port that sent any. */
 static json_t *sources_to_json(const struct launch_port_counters *c)
 {
 	json_t *list = json_array();

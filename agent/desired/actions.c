@@ -60,7 +60,7 @@ static const char *difference(const struct launch_config *a, const struct launch
 	if (a->n_mounts != b->n_mounts || memcmp(a->mounts, b->mounts, sizeof(a->mounts)) != 0)
 		return "its mounts change";
 	if (a->n_shared != b->n_shared || memcmp(a->shared, b->shared, sizeof(a->shared)) != 0)
-		return "the mount whose data it also carries changes";
+		return "a mount that it serves as a mount worker changes";
 	return "its settings change";
 }
 

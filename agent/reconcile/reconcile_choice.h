@@ -24,10 +24,11 @@ void reconcile_choice_keep(struct agent *a);
 void reconcile_choice_note(struct agent *a, const struct plan *was, const struct plan *is);
 /* Returns whether reading or writing the record failed and has to be retried. */
 bool reconcile_choice_waits(const struct reconcile *rec);
-/* Writes to the ticket of the running reconcile: the transport choices of the reconcile, and the
- * PFs whose VFs it creates. Returns 0 or -ENOMEM. */
+/* The ticket is the record file of a requested apply (reconcile_ticket.h). Writes to it the
+ * transport choices of the running reconcile, and the PFs whose VFs it creates. Returns 0 or
+ * -ENOMEM. */
 int reconcile_choice_put(const struct reconcile *rec, struct state_draft *ticket);
-/* Reads the choices from the ticket of a previous agent. */
+/* Reads from the ticket what the agent that started the apply wrote with reconcile_choice_put(). */
 void reconcile_choice_read(struct reconcile *rec, struct state_file *ticket);
 void reconcile_choice_done(struct reconcile *rec);
 

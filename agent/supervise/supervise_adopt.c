@@ -314,7 +314,7 @@ static const char *complete(struct sup_worker *w)
 	if (r == -EPROTO)
 		return "it has another version";
 	if (w->other_locks)
-		return "it uses another table of file locks";
+		return "its file locks are in another table than those of this agent's workers";
 	if (r >= 0) {
 		fetch_shared(w, EXPORTS_SHARE, w->config.share_fd);
 		fetch_bells(w);

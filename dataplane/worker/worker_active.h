@@ -19,10 +19,10 @@ struct worker_active {
 	unsigned n, active;
 	uint64_t hold_ns;
 	unsigned doubled; /* how many times the hold time is doubled at present */
-	uint64_t since_ns[LAUNCH_PORTS_MAX]; /* when the port began to work */
+	uint64_t since_ns[LAUNCH_PORTS_MAX]; /* when works[] of the port last changed; 0: never */
 	bool works[LAUNCH_PORTS_MAX];
-	/* When a repaired port last replaced a later one in the list as the active port; 0:
-	 * never. */
+	/* When the active port last changed to an earlier one in the list, which had worked again
+	 * for the hold time; 0: never. */
 	uint64_t returned_ns;
 };
 

@@ -242,8 +242,8 @@ static int record_prepare_or_say(const struct apply_journal *j, struct apply_out
 	if (r < 0 && j->record)
 		reason_set_text(
 			&out->why,
-			"cannot write the record %s: %s; values that this apply changed will "
-			"not be restored",
+			"cannot write the record %s: %s; settings that this apply changed will "
+			"keep their new values even when the configuration no longer needs them",
 			j->record, strerror(-r));
 	return r;
 }

@@ -6,7 +6,9 @@
 #include <string.h>
 
 #define TRIES_MAX 8
-#define NUMBERS_LOST_MAX (1U << 20) /* rollouts since the backup from which etcd was restored */
+/* If etcd was restored from a backup, hosts may have higher rollout numbers than its record. A
+ * number that is higher by this many or more is ignored, because it cannot be genuine. */
+#define NUMBERS_LOST_MAX (1U << 20)
 
 struct rollout_edit {
 	struct rollout_edit_setup setup;

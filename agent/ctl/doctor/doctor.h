@@ -269,7 +269,9 @@ void doctor_run_steps(const struct doctor_host *p, const struct doctor_check *c,
 /* Makes the snapshot with the configuration in `file`. If `file` is NULL, uses the running
  * configuration or, if there is none, the files that an agent would read. */
 void doctor_collect(const struct ctl_args *a, const char *file, struct doctor_host *ret);
-/* Makes the snapshot without the parts that only checks of memory, folders and peers need. */
+/* Like doctor_collect(), but the snapshot has only the host's inventory, the answers of the agent,
+ * the configuration and the plan. It lacks what the other checks need: the results of probes, and
+ * the state of the clock, the queues, the folders and the kernel's UDP segmentation. */
 void doctor_collect_plan(const struct ctl_args *a, const char *file, struct doctor_host *ret);
 /* Chooses the probes to send: fills p->probes, or p->no_probes with the reason why there are none.
  * doctor_send_probes() sends them (doctor_probe.c). */

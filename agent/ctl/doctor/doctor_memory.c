@@ -233,8 +233,8 @@ static void check_group_memory(const struct doctor_host *p, const char *group, c
 		return;
 	doctor_report(r, DOCTOR_WARN,
 		      "control group %.120s limits memory to %" PRIu64
-		      " MiB (%s): agent and workers may need %" PRIu64
-		      ", and are killed or slowed down then",
+		      " MiB (%s), but the agent and its workers may need %" PRIu64
+		      " MiB; the kernel would then kill them or slow them down",
 		      whose, has, key, need);
 	doctor_advise(r,
 		      "set %s=infinity under [Service] in 'systemctl edit plenumd', then systemctl "

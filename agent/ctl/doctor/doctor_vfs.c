@@ -42,7 +42,8 @@ static void run_group(const struct doctor_host *p, const struct doctor_check *c,
 			      f->iommu_group, inv_iommu_format(p->inv, f, with, sizeof(with)));
 		doctor_advise(r, "turn on ACS in the firmware, or move the NIC to another slot");
 	}
-	doctor_report(r, DOCTOR_PASS, "no VF of a worker shares its IOMMU group");
+	doctor_report(r, DOCTOR_PASS,
+		      "no VF of a worker shares its IOMMU group with another device");
 }
 
 /* ---- RDMA ---- */
@@ -221,7 +222,7 @@ static void run_rdma_modules(const struct doctor_host *p, const struct doctor_ch
 			"modprobe %s; write the module's name to /etc/modules-load.d/plenum.conf",
 			module);
 	}
-	doctor_report(r, DOCTOR_PASS, "no module is missing for the RDMA of a leg");
+	doctor_report(r, DOCTOR_PASS, "no leg lacks a kernel module for RDMA");
 }
 
 static const struct doctor_check checks[] = {
@@ -230,16 +231,16 @@ static const struct doctor_check checks[] = {
 	{"vfs-set", "VFs have their MAC addresses and settings", DOCTOR_NEEDS_PLAN,
 	 doctor_run_steps, "vf"},
 	{"vfs-usable", "Nothing prevents the use of VFs", DOCTOR_NEEDS_PLAN, run_usable, NULL},
-	{"vfs-group", "No VF of a worker shares its IOMMU group", DOCTOR_NEEDS_INVENTORY, run_group,
-	 NULL},
-	{"rdma-modules", "The modules for the RDMA of legs' NICs are loaded", DOCTOR_NEEDS_PLAN,
-	 run_rdma_modules, NULL},
+	{"vfs-group", "No VF of a worker shares its IOMMU group with another device",
+	 DOCTOR_NEEDS_INVENTORY, run_group, NULL},
+	{"rdma-modules", "The kernel modules for RDMA on the legs' NICs are loaded",
+	 DOCTOR_NEEDS_PLAN, run_rdma_modules, NULL},
 	{"rdma-present", "Legs that ask for RDMA have an RDMA device", DOCTOR_NEEDS_PLAN,
 	 run_rdma_present, NULL},
 	{"rdma-active", "The RDMA ports of legs are active", DOCTOR_NEEDS_PLAN, run_rdma_state,
 	 NULL},
 	{"rdma-gids", "RoCE ports have routable GIDs", DOCTOR_NEEDS_PLAN, run_rdma_gid, NULL},
-	{"rdma-kinds", "All legs have the same kind of RDMA", DOCTOR_NEEDS_PLAN, run_rdma_mixed,
+	{"rdma-kinds", "All legs with RDMA use the same kind", DOCTOR_NEEDS_PLAN, run_rdma_mixed,
 	 NULL},
 	{"rdma-access", "RDMA devices can be used from user space", DOCTOR_NEEDS_PLAN, run_uverbs,
 	 NULL},

@@ -364,9 +364,10 @@ static bool export_is_missing(const struct fuse_server *srv, const char *name)
 	return false;
 }
 
-/* Closes the session of the mount worker with the fewest requests, to make room for the session of
- * a mount. The mount worker's client sends its requests again in a session that only finishes them,
- * and that does not count against the limit. */
+/* Closes the session of the mount worker that has the fewest requests here, to make room for the
+ * session of a mount. The mount worker then opens a session for its unfinished requests only
+ * (FUSE_HELLO_MOUNT_WORKER_FINISHING), and sends them again. Such a session does not count against
+ * the limit. */
 static void mount_worker_leave(struct fuse_server *srv)
 {
 	struct fuse_server_client *least = NULL;

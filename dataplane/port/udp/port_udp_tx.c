@@ -74,8 +74,9 @@ static void tx_lost(struct port_udp *u, const struct gso_burst *t, unsigned segm
 	u->big_dst = t->dst;
 }
 
-/* Finds the one or two iovecs of the burst's next datagram, without removing them: the first ends
- * with the datagram's header, the second holds its payload. */
+/* Sets ret to the next datagram of the burst: one iovec if the datagram's header and payload are
+ * adjacent in memory, else one for each. The datagram stays in the burst. Returns the number of
+ * iovecs. */
 static unsigned segment_peek(const struct msghdr *whole, size_t bytes, struct iovec ret[2])
 {
 	unsigned n = 0;

@@ -13,7 +13,8 @@
 
 #define BUF_CLASSES 3
 #define BUF_PEERS 16384 /* count of peer numbers; larger than the maximum number of sessions */
-/* Count of ranges of message sizes. All sizes in a range have the same classes and limits. */
+/* Number of ranges of message sizes. Messages in the same range can use the same classes of slots,
+ * with the same limits. */
 #define BUF_SIZES 4
 #define BUF_NOBODY 0 /* peer number for buffers without a limit */
 /* Space before the data of each buffer, for the user of the buffer. */
