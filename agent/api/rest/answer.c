@@ -36,7 +36,7 @@ static const struct answer_member pending[] = {
 	INTEGER("number"), TEXT("by"), TEXT_OR_NULL("since"), INTEGER("left_s"), END};
 
 #define LEG_MEMBERS                                                                            \
-	TEXT("name"), TEXT("device"), TEXT("match"), TEXT("ifname"), TEXT_OR_NULL("label"),    \
+	TEXT("name"), TEXT("device"), MAYBE_TEXT("match"), TEXT("ifname"), TEXT_OR_NULL("label"),    \
 	TEXT("network"),                                                                       \
 	TEXT("state"), TEXT("reason"), BOOLEAN("carrier"), BOOLEAN("up"), INTEGER("mtu"),      \
 	TEXTS("ips")
