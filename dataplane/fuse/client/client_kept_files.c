@@ -163,37 +163,18 @@ void client_kept_files_named(struct fuse_client *f, const struct client_slot *s,
 		(struct client_kept_name){.hash = hash, .nodeid = client_node_id(&f->nodes, node)};
 }
 
-/* Returns the offset of the name that the request removes, or that it gives to another file; 0 if
- * the request removes no name of a file. */
-static size_t removed_name_at(const struct client_slot *s)
+static void close_all(struct fuse_client *f)
 {
-	size_t at = sizeof(struct fuse_in_header);
+	struct client_kept_file *k;
 
-	if (s->opcode == FUSE_UNLINK)
-		return at;
-	if (s->opcode == FUSE_RENAME)
-		at += sizeof(struct fuse_rename_in);
-	else if (s->opcode == FUSE_RENAME2)
-		at += sizeof(struct fuse_rename2_in);
-	else
-		return 0;
-	/* The old name comes first; the file that has the new name is removed. */
-	return at + strnlen((const char *)s->req + at, s->req_len - at) + 1;
+	while ((k = kept_oldest(f)))
+		kept_close(f, k, 0);
 }
 
-void client_kept_files_removal(struct fuse_client *f, const struct client_slot *s)
+static void close_node(struct fuse_client *f, uint64_t nodeid)
 {
-	size_t at = removed_name_at(s);
-	struct list *chain, *l, *next;
-	uint64_t hash, nodeid;
+	struct list *chain = kept_chain(f, nodeid), *l, *next;
 
-	if (at == 0 || at >= s->req_len || list_empty(&f->kept.by_age))
-		return;
-	hash = name_hash(f, s->refs.nodeids[s->refs.n_nodes - 1], s->req + at, s->req_len - at);
-	if (kept_name(f, hash)->hash != hash)
-		return;
-	nodeid = kept_name(f, hash)->nodeid;
-	chain = kept_chain(f, nodeid);
 	for (l = chain->next; l != chain; l = next) {
 		struct client_kept_file *k = list_entry(l, struct client_kept_file, by_node);
 
@@ -203,16 +184,50 @@ void client_kept_files_removal(struct fuse_client *f, const struct client_slot *
 	}
 }
 
+/* Closes the file that loses this name. If it is unknown which file has the name, as after a
+ * creation, closes all files: the server frees the space of a removed file when that is closed, and
+ * the program may need the space or the quota at once. Forgets the name, which may get another
+ * file. Returns the offset after the name. */
+static size_t name_lost(struct fuse_client *f, const struct client_slot *s, unsigned dir, size_t at)
+{
+	const size_t max = s->req_len - at;
+	const uint64_t hash = name_hash(f, s->refs.nodeids[dir], s->req + at, max);
+	struct client_kept_name *name = kept_name(f, hash);
+
+	if (name->hash == hash)
+		close_node(f, name->nodeid);
+	else
+		close_all(f);
+	if (name->hash == hash)
+		name->hash = 0;
+	return at + strnlen((const char *)s->req + at, max) + 1;
+}
+
+void client_kept_files_removal(struct fuse_client *f, const struct client_slot *s)
+{
+	size_t at = sizeof(struct fuse_in_header);
+
+	if (s->opcode == FUSE_RENAME)
+		at += sizeof(struct fuse_rename_in);
+	else if (s->opcode == FUSE_RENAME2)
+		at += sizeof(struct fuse_rename2_in);
+	else if (s->opcode != FUSE_UNLINK)
+		return;
+	if (!kept_is_on(f) || at >= s->req_len)
+		return;
+	at = name_lost(f, s, 0, at);
+	/* The old name comes first. A file that has the new name is removed. */
+	if (s->opcode != FUSE_UNLINK && at < s->req_len)
+		(void)name_lost(f, s, s->refs.n_nodes - 1U, at);
+}
+
 /* ------------------------------------------------------------------ a server without room */
 
 void client_kept_files_stop(struct fuse_client *f, uint64_t now_ns)
 {
-	struct client_kept_file *k;
-
 	if (!kept_is_on(f))
 		return;
-	while ((k = kept_oldest(f)))
-		kept_close(f, k, 0);
+	close_all(f);
 	f->closing_ns = 0; /* report all closed files at once */
 	f->kept.stopped_until_ns = now_ns + KEPT_STOP_NS;
 	f->flush_wanted = true;

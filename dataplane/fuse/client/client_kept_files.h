@@ -62,8 +62,9 @@ bool client_kept_files_add(struct fuse_client *f, struct client_file *file, uint
 /* Call when the answer to the LOOKUP in slot s shows that a leased file has that name. */
 void client_kept_files_named(struct fuse_client *f, const struct client_slot *s,
 			     const struct client_node *node);
-/* Call before a request is sent that removes or moves a name: queues the kept files of the removed
- * file, if its name is known, to be closed at the server. */
+/* Call before a request is sent that removes or moves a name: queues the kept files of the file
+ * that loses the name to be closed at the server; all kept files, if it is unknown which file that
+ * is. */
 void client_kept_files_removal(struct fuse_client *f, const struct client_slot *s);
 /* Call when the server cannot open more files: queues all kept files to be closed at the server,
  * and keeps none for a while. */
