@@ -101,6 +101,18 @@ static bool gateway_is_usable(const struct cluster_pool *p, struct reason *why)
 	return true;
 }
 
+/* 0: not given. */
+static bool numbers_are_usable(uint32_t mtu, uint32_t vlan, struct reason *why)
+{
+	if (mtu && (mtu < SPEC_MTU_MIN || mtu > 65535))
+		reason_set_text(why, "the MTU is not a number from %d to 65535", SPEC_MTU_MIN);
+	else if (vlan > 4094)
+		reason_set_text(why, "the VLAN is not a number from 1 to 4094");
+	else
+		return true;
+	return false;
+}
+
 int pool_make(const char *name, const char *range, const char *gateway, uint32_t mtu, uint32_t vlan,
 	      struct cluster_pool *ret, struct reason *why)
 {
@@ -121,14 +133,8 @@ int pool_make(const char *name, const char *range, const char *gateway, uint32_t
 		reason_set_text(why, "the gateway is not an IP address");
 		return -EINVAL;
 	}
-	if (mtu && (mtu < SPEC_MTU_MIN || mtu > 65535)) {
-		reason_set_text(why, "the MTU is not a number from %d to 65535", SPEC_MTU_MIN);
+	if (!numbers_are_usable(mtu, vlan, why))
 		return -EINVAL;
-	}
-	if (vlan > 4094) {
-		reason_set_text(why, "the VLAN is not a number from 1 to 4094");
-		return -EINVAL;
-	}
 	if (!range_is_usable(&p.range, why) || !gateway_is_usable(&p, why))
 		return -EINVAL;
 	*ret = p;
@@ -152,14 +158,8 @@ int pool_change_make(const char *name, const char *range, const char *gateway, u
 		reason_set_text(why, "the gateway is not an IP address, or 'none'");
 		return -EINVAL;
 	}
-	if (mtu && (mtu < SPEC_MTU_MIN || mtu > 65535)) {
-		reason_set_text(why, "the MTU is not a number from %d to 65535", SPEC_MTU_MIN);
+	if (!numbers_are_usable(mtu, vlan, why))
 		return -EINVAL;
-	}
-	if (vlan > 4094) {
-		reason_set_text(why, "the VLAN is not a number from 1 to 4094");
-		return -EINVAL;
-	}
 	snprintf(p.name, sizeof(p.name), "%s", name);
 	*ret = p;
 	return 0;

@@ -166,9 +166,8 @@ static void on_get(struct agent *a, const struct client *cl, const struct privse
 	case PRIVSEP_LOGS:	/* only for PRIVSEP_GET_LOGS */
 	case PRIVSEP_EVENTS:	/* only for PRIVSEP_SHARED_READ */
 	case PRIVSEP_PLAN_BACK: /* only for the dry run of a rollback */
-		control_error(r, 404, "not-found", "no such object", NULL);
-		break;
 	case PRIVSEP_WHAT_MAX:
+		control_error(r, 404, "not-found", "no such object", NULL);
 		break;
 	}
 }

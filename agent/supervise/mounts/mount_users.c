@@ -112,22 +112,13 @@ static void places_read(struct mount_search *s, const char *pid, struct places *
 	(void)mountinfo_each(path, take_place, &f);
 }
 
-static void namespace_of(const char *pid, char *buf, size_t size)
+/* Reads the link /proc/PID/NAME; "" if it cannot be read. */
+static void link_of(const char *pid, const char *name, char *buf, size_t size)
 {
 	char path[64];
 	ssize_t n;
 
-	snprintf(path, sizeof(path), "/proc/%.20s/ns/mnt", pid);
-	n = readlink(path, buf, size - 1);
-	buf[n > 0 ? n : 0] = '\0';
-}
-
-static void root_of(const char *pid, char *buf, size_t size)
-{
-	char path[64];
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "/proc/%.20s/root", pid);
+	snprintf(path, sizeof(path), "/proc/%.20s/%s", pid, name);
 	n = readlink(path, buf, size - 1);
 	buf[n > 0 ? n : 0] = '\0';
 }
@@ -138,10 +129,10 @@ static const struct places *places_of(struct mount_search *s, const char *pid)
 {
 	char name[sizeof(s->own.ns)], root[PATH_MAX];
 
-	namespace_of(pid, name, sizeof(name));
+	link_of(pid, "ns/mnt", name, sizeof(name));
 	if (strcmp(name, s->own.ns) == 0 || !name[0])
 		return &s->own;
-	root_of(pid, root, sizeof(root));
+	link_of(pid, "root", root, sizeof(root));
 	if (strcmp(name, s->other.ns) != 0 || !s->other.root || !root[0] ||
 	    (strcmp(s->other.root, "/") != 0 && strcmp(s->other.root, root) != 0)) {
 		places_clear(&s->other);
@@ -391,7 +382,7 @@ static int work(void *user, int channel)
 	for (size_t i = 0; i < s->n; i++)
 		if (mountinfo_top(s->paths[i], &s->devices[i]) <= 0)
 			s->devices[i].fstype[0] = '\0';
-	namespace_of("self", s->own.ns, sizeof(s->own.ns));
+	link_of("self", "ns/mnt", s->own.ns, sizeof(s->own.ns));
 	places_read(s, "self", &s->own);
 	examine_all(s, false);
 	examine_all(s, true);
