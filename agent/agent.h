@@ -81,6 +81,7 @@ struct agent {
 	/* At some moment since the start or the last requested apply, all desired workers were
 	 * up. */
 	bool converged;
+	bool degraded_event; /* the last event about the state says degraded */
 	struct problems problems;
 	struct health health;
 	struct latency latency;

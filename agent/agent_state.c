@@ -28,22 +28,23 @@ static bool all_are_up(const struct agent *a)
 
 void agent_update_state(struct agent *a)
 {
-	enum agent_state was = a->state;
-
 	if (a->state == AGENT_STOPPING)
 		return;
 	a->converged =
 		a->converged || (a->running.spec && all_are_up(a) && !health_waits(&a->health));
 	if (problems_degrade(&a->problems))
 		a->state = AGENT_DEGRADED;
-	else
-		a->state = a->converged ? AGENT_RUNNING : AGENT_STARTING;
-	if (a->state == AGENT_DEGRADED && was != AGENT_DEGRADED)
+	else /* a worker may be restarting, which is not a problem during the first seconds */
+		a->state = a->converged && all_are_up(a) ? AGENT_RUNNING : AGENT_STARTING;
+	if (a->state == AGENT_DEGRADED && !a->degraded_event) {
 		events_add(&a->events, LOG_LEVEL_WARNING, "agent", "degraded: %.200s",
 			   a->problems.n_all ? a->problems.all[0] : "?");
-	else if (a->state == AGENT_RUNNING && was == AGENT_DEGRADED)
+		a->degraded_event = true;
+	} else if (a->state == AGENT_RUNNING && a->degraded_event) {
 		events_add(&a->events, LOG_LEVEL_NOTICE, "agent",
 			   "running: all workers and legs are as configured");
+		a->degraded_event = false;
+	}
 }
 
 void agent_publish(struct agent *a)

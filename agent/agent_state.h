@@ -9,10 +9,9 @@
 struct agent;
 
 enum agent_state {
-	AGENT_STARTING, /* no problem degrades the state, but the desired workers have not all been
-			   up at the same time since the start or the last requested apply */
-	AGENT_RUNNING,	/* all desired workers have been up at the same time since then, and no
-			   problem degrades the state */
+	AGENT_STARTING, /* no problem degrades the state, but a desired worker is not up, or the
+			   mounts have not all been served since the start or the last apply */
+	AGENT_RUNNING,	/* all desired workers are up, and no problem degrades the state */
 	AGENT_DEGRADED, /* a problem degrades the state (base/problems.h) */
 	AGENT_STOPPING,
 	AGENT_STATE_MAX
