@@ -2,7 +2,7 @@
 /* Keeps the list of mounts made by command, in memory and in a file of the run directory. */
 #include "agent/command_mounts.h"
 #include "agent/base/path.h"
-#include "netcfg/base/state_file.h"
+#include "netcfg/base/files/state_file.h"
 #include "netcfg/base/vec.h"
 #include <string.h>
 #include <sys/mount.h>

@@ -3,8 +3,8 @@
 #include "agent/rollout_host.h"
 #include "agent/base/path.h"
 #include "agent/cluster/rollout/rollout_note.h"
+#include "netcfg/base/files/state_file.h"
 #include "netcfg/base/hash.h"
-#include "netcfg/base/state_file.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -8,8 +8,8 @@
 #ifndef PLENUM_AGENT_APPLY_RECORDS_H
 #define PLENUM_AGENT_APPLY_RECORDS_H
 
+#include "netcfg/base/files/state_file.h"
 #include "netcfg/base/reason.h"
-#include "netcfg/base/state_file.h"
 
 /*
  * The ticket. MODE is alone, patient or brief; reachability.c reads and writes the last three kinds

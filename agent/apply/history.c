@@ -3,9 +3,9 @@
 #include "agent/apply/history.h"
 #include "agent/base/path.h"
 #include "netcfg/base/file.h"
+#include "netcfg/base/files/state_file.h"
 #include "netcfg/base/log.h"
 #include "netcfg/base/reason.h"
-#include "netcfg/base/state_file.h"
 #include "netcfg/spec/spec.h"
 #include <dirent.h>
 #include <inttypes.h>

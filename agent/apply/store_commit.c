@@ -10,10 +10,10 @@
 #include "agent/apply/store_internal.h"
 #include "agent/base/path.h"
 #include "netcfg/base/file.h"
+#include "netcfg/base/files/state_file.h"
 #include "netcfg/base/hash.h"
 #include "netcfg/base/log.h"
 #include "netcfg/base/os/folder.h"
-#include "netcfg/base/state_file.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -57,9 +57,9 @@
 #include "agent/base/cluster_report.h"
 #include "agent/base/lldp_neighbour.h"
 #include "dataplane/launch.h"
-#include "netcfg/base/access.h"
 #include "netcfg/base/addr.h"
 #include "netcfg/base/base.h"
+#include "netcfg/base/files/access.h"
 #include <sys/types.h>
 
 /* Size of the description of a client that requests a change, such as "uid 1000, pid 4242, plenum"

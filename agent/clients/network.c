@@ -3,9 +3,9 @@
  * used. */
 #include "agent/clients/network.h"
 #include "netcfg/base/file.h"
+#include "netcfg/base/files/secret.h"
 #include "netcfg/base/log.h"
 #include "netcfg/base/os/memfd.h"
-#include "netcfg/base/secret.h"
 #include "netcfg/base/when.h"
 #include <fcntl.h>
 #include <netinet/tcp.h>

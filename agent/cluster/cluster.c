@@ -5,9 +5,9 @@
 #include "agent/cluster/pool.h"
 #include "netcfg/base/diag.h"
 #include "netcfg/base/file.h"
+#include "netcfg/base/files/secret.h"
+#include "netcfg/base/files/state_file.h"
 #include "netcfg/base/os/memfd.h"
-#include "netcfg/base/secret.h"
-#include "netcfg/base/state_file.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  * address SERVER IP PORT LABEL
  */
 #include "agent/cluster/servers.h"
-#include "netcfg/base/state_file.h"
+#include "netcfg/base/files/state_file.h"
 #include "netcfg/base/vec.h"
 #include <inttypes.h>
 #include <stdio.h>

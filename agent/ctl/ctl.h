@@ -175,12 +175,6 @@ int ctl_unreachable(const struct ctl_args *a, int error);
 /* Returns where the agent is, for texts: its socket, or host and port. */
 const char *ctl_place(const struct ctl_args *a);
 
-/* Prints a list of the cluster: by `print`, with the resource's columns, or as JSON. Returns the
- * exit status. In ctl_cluster.c. */
-int ctl_cluster_list(const struct ctl_args *a, enum resource_id id,
-		     int (*print)(const struct ctl_args *a, const json_t *list,
-				  const char *columns));
-
 /* ---- mounts by command (folder mount) ---- */
 
 struct ctl_mount {
@@ -222,7 +216,7 @@ bool ctl_agent_wait(int pidfd, uint64_t wait_ns);
 /* Explains why the agent does not answer. error: from ctl_http. */
 void ctl_explain_silence(const char *socket, int error, struct ctl_silence *ret);
 
-/* ---- printing (ctl_print.c, ctl_table.c, ctl_view.c, ctl_diff.c) ---- */
+/* ---- printing (ctl_print.c, ctl_table.c, ctl_view.c) ---- */
 
 /* Prints "plenum: TEXT" on standard error. */
 void ctl_complain(const char *fmt, ...) PLENUM_PRINTF(1, 2);
@@ -244,8 +238,6 @@ int ctl_put_json_line(const json_t *o);
 /* Prints a text. text NULL: prints that memory is short. Returns the exit status. */
 int ctl_put_text(const char *text);
 
-/* Prints a plan from the agent; its warnings go to standard error. In ctl_local.c. */
-int ctl_put_plan(const json_t *o);
 /* Prints a line for each leg with a reason. Returns whether no leg is absent or refused. */
 bool ctl_put_legs(const json_t *legs);
 /* Prints the warnings in the agent's answer on standard error. */
@@ -303,12 +295,6 @@ void ctl_table_done(struct ctl_table *t);
 /* Prints the columns and rows that the options select. `columns`: the default columns, in the
  * format of the option -o. */
 int ctl_view_print(const struct ctl_args *a, const struct ctl_table *t, const char *columns);
-
-/* Prints the lines of `a` that `b` lacks with '-', the lines of `b` that `a` lacks with '+', and
- * common lines near them with ' '. Returns whether the texts differ, or -ENOMEM. */
-int ctl_diff(const char *a, const char *b, FILE *out);
-/* Like ctl_diff(), but writes to a heap text *ret, which the caller frees. */
-int ctl_diff_text(const char *a, const char *b, char **ret);
 
 /* ---- legs and workers ---- */
 
@@ -407,11 +393,6 @@ int ctl_collect(struct inventory **ret);
 /* Loads a configuration with the drop-ins in the same folder. Returns CTL_OK, or another exit
  * status after printing the errors. */
 int ctl_load(const char *file, struct spec **ret);
-/* Gets a configuration from the agent: RESOURCE_CONFIG_RUNNING or RESOURCE_CONFIG_STAGED. */
-int ctl_ask_config(const struct ctl_args *a, enum resource_id which, struct ctl_reply *ret);
-/* Prints a configuration as YAML, or as JSON with -j. yaml NULL: prints that memory is short.
- * Returns an exit status. */
-int ctl_put_config(const struct ctl_args *a, const char *yaml);
 
 /* ---- the commands, called through the table in ctl.c; ping and doctor are in doctor/ ---- */
 

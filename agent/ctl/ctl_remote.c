@@ -4,7 +4,7 @@
  * certificate or the key has been checked, so no other machine gets the token. */
 #include "agent/ctl/ctl_remote.h"
 
-#include "netcfg/base/secret.h"
+#include "netcfg/base/files/secret.h"
 #include "netcfg/spec/spec.h"
 #include <arpa/inet.h>
 #include <limits.h>

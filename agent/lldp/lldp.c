@@ -5,9 +5,9 @@
  */
 #include "agent/lldp/lldp.h"
 #include "agent/base/child/child_role.h"
+#include "netcfg/base/files/state_file.h"
 #include "netcfg/base/log.h"
 #include "netcfg/base/os/packet_socket.h"
-#include "netcfg/base/state_file.h"
 #include <linux/if_ether.h>
 #include <stdio.h>
 #include <string.h>

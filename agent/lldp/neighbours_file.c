@@ -7,7 +7,7 @@
  * MAX-FRAME CAPABILITIES AGGREGATION PFC
  */
 #include "agent/lldp/neighbours.h"
-#include "netcfg/base/state_file.h"
+#include "netcfg/base/files/state_file.h"
 #include "netcfg/host/device_setting.h"
 #include <inttypes.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #define PLENUM_AGENT_REACHABILITY_H
 
 #include "agent/agent.h"
-#include "netcfg/base/state_file.h"
+#include "netcfg/base/files/state_file.h"
 
 int reachability_init(struct agent *a);
 void reachability_done(struct reconcile *rec);

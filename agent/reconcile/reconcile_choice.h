@@ -4,7 +4,7 @@
 #define PLENUM_AGENT_RECONCILE_CHOICE_H
 
 #include "agent/agent.h"
-#include "netcfg/base/state_file.h"
+#include "netcfg/base/files/state_file.h"
 
 /* Returns the choices in force: the choices of the pending apply or, if none is pending, the
  * accepted choices. */

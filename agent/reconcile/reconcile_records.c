@@ -12,7 +12,7 @@
 #include "agent/reconcile/reconcile_choice.h"
 #include "agent/reconcile/reconcile_last_good.h"
 #include "netcfg/base/file.h"
-#include "netcfg/base/state_file.h"
+#include "netcfg/base/files/state_file.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #define PLENUM_AGENT_RECONCILE_TICKET_H
 
 #include "agent/agent.h"
-#include "netcfg/base/state_file.h"
+#include "netcfg/base/files/state_file.h"
 
 struct ticket {
 	uint64_t entry; /* number in the history */

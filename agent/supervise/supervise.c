@@ -3,7 +3,7 @@
  * workers, and checks the workers every second. supervise_events.c handles the events of one
  * worker. */
 #include "agent/supervise/supervise_internal.h"
-#include "netcfg/base/state_file.h"
+#include "netcfg/base/files/state_file.h"
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -7,7 +7,7 @@
  */
 #include "agent/base/child/spawn.h"
 #include "agent/supervise/supervise_internal.h"
-#include "netcfg/base/state_file.h"
+#include "netcfg/base/files/state_file.h"
 #include "netcfg/base/text.h"
 #include <fcntl.h>
 #include <inttypes.h>

@@ -2,8 +2,8 @@
 /* Writes the journal file, and syncs each line to disk. Reads the file even if its writer was
  * killed at any point. */
 #include "netcfg/apply/apply_journal.h"
-#include "netcfg/base/boot_stamp.h"
 #include "netcfg/base/file.h"
+#include "netcfg/base/files/boot_stamp.h"
 #include "netcfg/base/vec.h"
 #include "netcfg/object/object.h"
 #include <fcntl.h>

@@ -5,9 +5,9 @@
 #include "netcfg/feature/bond_takeover.h"
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/object/object.h"
+#include "netcfg/plan/make/plan_match.h"
+#include "netcfg/plan/make/plan_project.h"
 #include "netcfg/plan/plan_guard.h"
-#include "netcfg/plan/plan_match.h"
-#include "netcfg/plan/plan_project.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -9,8 +9,8 @@
  */
 #include "netcfg/feature/feature.h"
 #include "netcfg/object/object.h"
-#include "netcfg/plan/plan_project.h"
-#include "netcfg/plan/vlan_link.h"
+#include "netcfg/plan/make/plan_project.h"
+#include "netcfg/plan/make/vlan_link.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

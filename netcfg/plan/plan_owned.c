@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reads and writes the record of owned values, and updates it by the steps of an apply. */
 #include "netcfg/plan/plan_owned.h"
-#include "netcfg/base/state_file.h"
+#include "netcfg/base/files/state_file.h"
 #include "netcfg/object/object.h"
 #include "netcfg/plan/planner.h"
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 /* Reads and writes the record of the addresses that this host owns in pools, and fills the networks
  * of a plan from it. */
 #include "netcfg/plan/plan_pools.h"
-#include "netcfg/base/state_file.h"
+#include "netcfg/base/files/state_file.h"
 #include "netcfg/base/vec.h"
 #include <inttypes.h>
 #include <stdio.h>

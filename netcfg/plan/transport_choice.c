@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reads and writes the record of accepted transports, and updates it by a plan. */
 #include "netcfg/plan/transport_choice.h"
-#include "netcfg/base/state_file.h"
+#include "netcfg/base/files/state_file.h"
 #include "netcfg/base/vec.h"
 #include <inttypes.h>
 #include <limits.h>

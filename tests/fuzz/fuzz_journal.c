@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Any bytes as a line of the journal or the record: a complete step or an error; an accepted
  * step is written and read again as the same, and inverted twice it is itself. */
-#include "netcfg/base/boot_stamp.h"
+#include "netcfg/base/files/boot_stamp.h"
 #include "netcfg/object/object.h"
 #include "netcfg/plan/plan.h"
 #include "tests/fuzz/fuzz.h"

@@ -4,8 +4,8 @@
  * result. Keys that are accepted are the same after they were written and read again. Also as the
  * file with the tokens of the API, whose entries are the same as lines and disappear one by one.
  */
-#include "netcfg/base/access.h"
-#include "netcfg/base/secret.h"
+#include "netcfg/base/files/access.h"
+#include "netcfg/base/files/secret.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #include "agent/supervise/supervise_internal.h"
 #include "netcfg/apply/apply.h"
 #include "netcfg/base/file.h"
-#include "netcfg/base/secret.h"
+#include "netcfg/base/files/secret.h"
 #include "netcfg/host/inventory_build.h"
 #include "netcfg/plan/plan_owned.h"
 #include "netcfg/spec/spec_schema.h"

@@ -5,9 +5,9 @@
 #include "agent/supervise/handover/exports.h"
 #include "agent/supervise/mounts/mountinfo.h"
 #include "netcfg/base/file.h"
+#include "netcfg/base/files/state_file.h"
 #include "netcfg/base/os/folder.h"
 #include "netcfg/base/os/memfd.h"
-#include "netcfg/base/state_file.h"
 #include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>

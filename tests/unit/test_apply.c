@@ -5,7 +5,7 @@
  * carries out its changes, so that the host outlives the child.
  */
 #include "netcfg/apply/apply.h"
-#include "netcfg/base/boot_stamp.h"
+#include "netcfg/base/files/boot_stamp.h"
 #include "plugins/plugins.h"
 #include "tests/lib/host/plan_host.h"
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 #include "agent/cluster/etcd_json.h"
 #include "agent/cluster/rows.h"
 #include "netcfg/base/file.h"
-#include "netcfg/base/state_file.h"
+#include "netcfg/base/files/state_file.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* Mounts made by command: what the next agent reads, and what ends a mount. */
 #include "agent/api/rest/api_route.h"
 #include "agent/command_mounts.h"
-#include "netcfg/base/state_file.h"
+#include "netcfg/base/files/state_file.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

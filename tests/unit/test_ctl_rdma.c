@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Tests `plenum rdma devices` on a recorded sysfs: the leg of a port and its counters. */
 #include "agent/ctl/ctl.h"
-#include "agent/ctl/ctl_rdma.h"
+#include "agent/ctl/net/ctl_rdma.h"
 #include "netcfg/base/os/folder.h"
 
 #include "netcfg/host/inventory_build.h"

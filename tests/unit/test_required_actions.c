@@ -6,7 +6,7 @@
 #include "agent/apply/progress.h"
 #include "agent/health/required_actions.h"
 #include "netcfg/base/file.h"
-#include "netcfg/base/state_file.h"
+#include "netcfg/base/files/state_file.h"
 #include "plugins/plugins.h"
 #include "tests/lib/host/plan_host.h"
 #include <sys/stat.h>

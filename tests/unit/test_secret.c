@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The cluster's key file: reading, refusing, and writing a new key. */
-#include "netcfg/base/secret.h"
+#include "netcfg/base/files/secret.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Record files: a reader gets the lines that were written; damaged, foreign and newer files are
  * distinguished; a write that fails leaves the file as it was. */
-#include "netcfg/base/boot_stamp.h"
 #include "netcfg/base/file.h"
-#include "netcfg/base/state_file.h"
+#include "netcfg/base/files/boot_stamp.h"
+#include "netcfg/base/files/state_file.h"
 #include "tests/lib/process/kill_steps.h"
 
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  * VLAN links on a host in memory: planned before they exist, created, recognized and removed;
  * foreign VLANs and VLANs in use by other programs stay.
  */
-#include "netcfg/plan/plan_project.h"
+#include "netcfg/plan/make/plan_project.h"
 #include "plugins/plugins.h"
 #include "tests/lib/host/apply_host.h"
 

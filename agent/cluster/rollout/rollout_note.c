@@ -9,7 +9,7 @@
  * problem HASH
  */
 #include "agent/cluster/rollout/rollout_note.h"
-#include "netcfg/base/state_file.h"
+#include "netcfg/base/files/state_file.h"
 #include <inttypes.h>
 #include <string.h>
 

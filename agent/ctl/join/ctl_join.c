@@ -6,7 +6,7 @@
  */
 #include "agent/ctl/join/ctl_join.h"
 #include "netcfg/base/file.h"
-#include "netcfg/base/secret.h"
+#include "netcfg/base/files/secret.h"
 #include "netcfg/plan/plan.h"
 #include "netcfg/spec/spec.h"
 #include <string.h>

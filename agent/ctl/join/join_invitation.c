@@ -2,7 +2,7 @@
 /* Writes and reads invitations to a cluster. */
 #include "agent/ctl/join/ctl_join.h"
 #include "netcfg/base/file.h"
-#include "netcfg/base/secret.h"
+#include "netcfg/base/files/secret.h"
 #include "netcfg/base/when.h"
 #include "netcfg/spec/spec.h"
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 /* The recorded identities of exported folders, one per line. */
 #include "agent/supervise/handover/export_record.h"
 #include "agent/base/path.h"
-#include "netcfg/base/state_file.h"
+#include "netcfg/base/files/state_file.h"
 #include "netcfg/base/vec.h"
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
 #include "agent/base/path.h"
 #include "dataplane/lock_layout.h"
 #include "netcfg/base/file.h"
+#include "netcfg/base/files/state_file.h"
 #include "netcfg/base/log.h"
-#include "netcfg/base/state_file.h"
 #include "netcfg/base/vec.h"
 #include <inttypes.h>
 #include <stdlib.h>

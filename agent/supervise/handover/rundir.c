@@ -5,7 +5,7 @@
 #include "agent/base/path.h"
 #include "agent/base/process.h"
 #include "netcfg/base/file.h"
-#include "netcfg/base/state_file.h"
+#include "netcfg/base/files/state_file.h"
 #include "netcfg/base/text.h"
 #include "netcfg/base/vec.h"
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Keeps the list of failed attempts of this boot, and stores it in a file for the next agent
  * process. */
-#include "netcfg/base/state_file.h"
+#include "netcfg/base/files/state_file.h"
 #include "netcfg/base/vec.h"
 #include "netcfg/plan/plan.h"
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reads and writes the record of worker ids. */
 #include "netcfg/plan/worker/plan_worker_ids.h"
-#include "netcfg/base/state_file.h"
+#include "netcfg/base/files/state_file.h"
 #include "netcfg/base/vec.h"
 #include <inttypes.h>
 #include <limits.h>
