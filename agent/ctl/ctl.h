@@ -165,9 +165,23 @@ json_t *ctl_parse_if_any(const struct ctl_reply *r);
 /* Sends a request, and returns the JSON object of the reply in *ret, a new reference. Returns
  * CTL_OK, or another exit status after printing the error. */
 int ctl_ask_json(const struct ctl_args *a, const struct ctl_request *rq, json_t **ret);
-/* Sends a change, and prints `done` or, with -j, the agent's answer. In ctl_net.c. */
-int ctl_change(const struct ctl_args *a, struct ctl_request *rq, const json_t *body,
+/* Like ctl_ask_json(), with a JSON body; NULL: the request keeps its own body, if it has one. In
+ * ctl_ask.c, like the next three functions. */
+int ctl_ask_with(const struct ctl_args *a, const struct ctl_request *rq, const json_t *body,
+		 json_t **ret);
+/* Sends a request like ctl_ask_with(), and prints the answer by `print` or, with -j, as JSON.
+ * Returns the exit status. */
+int ctl_show(const struct ctl_args *a, const struct ctl_request *rq, const json_t *body,
+	     int (*print)(const struct ctl_args *a, const json_t *answer));
+/* Sends a change like ctl_ask_with(), and prints `done` or, with -j, the agent's answer. */
+int ctl_change(const struct ctl_args *a, const struct ctl_request *rq, const json_t *body,
 	       const char *done);
+/* Asks for a list, and prints it by `print`, with the resource's columns, or as JSON with -j. Then
+ * calls `note`, if it is not NULL, which warns of entries that the list lacks. Returns the exit
+ * status. */
+int ctl_show_list(const struct ctl_args *a, enum resource_id id,
+		  int (*print)(const struct ctl_args *a, const json_t *list, const char *columns),
+		  void (*note)(const json_t *answer));
 /* Prints why ctl_http failed for this request. Returns the exit status. */
 int ctl_failed(const struct ctl_args *a, const struct ctl_request *rq, int error);
 /* Prints why the agent cannot be reached. Returns the exit status. */
@@ -288,6 +302,9 @@ struct ctl_table {
 size_t ctl_line_width(void);
 /* Adds the next cell. An empty cell is printed as "-". */
 void ctl_table_add(struct ctl_table *t, const char *fmt, ...) PLENUM_PRINTF(2, 3);
+/* Adds a cell with the whole number of a member, or an empty cell if the object does not have it.
+ */
+void ctl_table_add_number(struct ctl_table *t, const json_t *o, const char *key);
 /* Adds a cell with the members of a list of texts, joined by ", ". */
 void ctl_table_add_list(struct ctl_table *t, const json_t *list);
 int ctl_table_print(const struct ctl_table *t);

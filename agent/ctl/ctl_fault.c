@@ -96,29 +96,23 @@ static int make_body(const struct ctl_args *a, json_t *o)
 	return r == CTL_OK ? add_text(o, "direction", a->direction) : r;
 }
 
+static int print_added(const struct ctl_args *a, const json_t *answer)
+{
+	printf("Fault %" JSON_INTEGER_FORMAT " is active; it ends in %s, or with 'plenum "
+	       "fault remove %" JSON_INTEGER_FORMAT "'.\n",
+	       ctl_int(answer, "id"), a->ttl, ctl_int(answer, "id"));
+	return CTL_OK;
+}
+
 int ctl_cmd_fault_add(const struct ctl_args *a)
 {
-	json_t *o = json_object(), *answer;
-	struct ctl_request rq = {.resource = RESOURCE_FAULT_ADD};
-	autofree char *body = NULL;
+	json_t *o = json_object();
+	const struct ctl_request rq = {.resource = RESOURCE_FAULT_ADD};
 	int r = o ? make_body(a, o) : CTL_OS;
 
 	if (r == CTL_OK)
-		body = json_dumps(o, JSON_COMPACT);
+		r = ctl_show(a, &rq, o, print_added);
 	json_decref(o);
-	if (r != CTL_OK)
-		return r;
-	rq.body = body;
-	r = body ? ctl_ask_json(a, &rq, &answer) : ctl_put_text(NULL);
-	if (r != CTL_OK)
-		return r;
-	if (a->json)
-		r = ctl_put_json(answer);
-	else
-		printf("Fault %" JSON_INTEGER_FORMAT " is active; it ends in %s, or with 'plenum "
-		       "fault remove %" JSON_INTEGER_FORMAT "'.\n",
-		       ctl_int(answer, "id"), a->ttl, ctl_int(answer, "id"));
-	json_decref(answer);
 	return r;
 }
 
@@ -167,22 +161,20 @@ static int print_faults(const struct ctl_args *a, const json_t *o)
 int ctl_cmd_fault_show(const struct ctl_args *a)
 {
 	const struct ctl_request rq = {.resource = RESOURCE_FAULTS, .list = "faults"};
-	json_t *o;
-	int r = ctl_ask_json(a, &rq, &o);
 
-	if (r != CTL_OK)
-		return r;
-	r = a->json ? ctl_put_json(o) : print_faults(a, o);
-	json_decref(o);
-	return r;
+	return ctl_show(a, &rq, NULL, print_faults);
+}
+
+static int print_removed(const struct ctl_args *a, const json_t *answer)
+{
+	printf("%" JSON_INTEGER_FORMAT " removed.\n", ctl_int(answer, "removed"));
+	return CTL_OK;
 }
 
 int ctl_cmd_fault_remove(const struct ctl_args *a)
 {
 	const char *id = a->operands[0];
 	struct ctl_request rq = {.resource = RESOURCE_FAULTS_REMOVE};
-	json_t *o;
-	int r;
 
 	if (strcmp(id, "all") != 0) {
 		if (strspn(id, "0123456789") != strlen(id) || !*id || strlen(id) > 9) {
@@ -191,13 +183,5 @@ int ctl_cmd_fault_remove(const struct ctl_args *a)
 		}
 		rq = (struct ctl_request){.resource = RESOURCE_FAULT_REMOVE, .name = id};
 	}
-	r = ctl_ask_json(a, &rq, &o);
-	if (r != CTL_OK)
-		return r;
-	if (a->json)
-		r = ctl_put_json(o);
-	else
-		printf("%" JSON_INTEGER_FORMAT " removed.\n", ctl_int(o, "removed"));
-	json_decref(o);
-	return r;
+	return ctl_show(a, &rq, NULL, print_removed);
 }

@@ -58,16 +58,6 @@ void ctl_table_add_latencies(struct ctl_table *t, const json_t *o)
 		ctl_table_add(t, "%s", ctl_format_latency(o, classes[i], cell));
 }
 
-static void add_integer(struct ctl_table *t, const json_t *o, const char *key)
-{
-	const json_t *v = json_object_get(o, key);
-
-	if (json_is_integer(v))
-		ctl_table_add(t, "%" JSON_INTEGER_FORMAT, json_integer_value(v));
-	else
-		ctl_table_add(t, "%s", "");
-}
-
 /* Adds a time in seconds, or an empty cell if it is unknown. */
 static void add_seconds(struct ctl_table *t, const json_t *o, const char *key)
 {
@@ -108,22 +98,6 @@ static void add_ids(struct ctl_table *t, const json_t *ids)
 	ctl_table_add(t, "%s", text);
 }
 
-/* Prints the answer with `print`, or unchanged with -j. */
-static int show(const struct ctl_args *a, enum resource_id id,
-		int (*print)(const struct ctl_args *a, const json_t *list, const char *columns))
-{
-	const struct resource *row = &resources[id];
-	const struct ctl_request rq = {.resource = id, .list = row->list};
-	json_t *o;
-	int r = ctl_ask_json(a, &rq, &o);
-
-	if (r != CTL_OK)
-		return r;
-	r = a->json ? ctl_put_json(o) : print(a, json_object_get(o, row->list), row->columns);
-	json_decref(o);
-	return r;
-}
-
 /* ---- mounts ---- */
 
 /* Adds the mount's options, such as "read-only, soft 30 s". */
@@ -155,8 +129,8 @@ static int print_mounts(const struct ctl_args *a, const json_t *mounts, const ch
 		ctl_table_add(&t, "%s", ctl_text(m, "origin"));
 		ctl_table_add(&t, "%s", ctl_text(m, "state"));
 		add_seconds(&t, m, "since_s");
-		add_integer(&t, m, "worker");
-		add_integer(&t, m, "open_files");
+		ctl_table_add_number(&t, m, "worker");
+		ctl_table_add_number(&t, m, "open_files");
 		add_rate(&t, m);
 		ctl_table_add_latencies(&t, m);
 		ctl_table_add(&t, "%s", ctl_text(m, "by"));
@@ -169,7 +143,7 @@ static int print_mounts(const struct ctl_args *a, const json_t *mounts, const ch
 
 int ctl_cmd_mounts(const struct ctl_args *a)
 {
-	return show(a, RESOURCE_MOUNTS, print_mounts);
+	return ctl_show_list(a, RESOURCE_MOUNTS, print_mounts, NULL);
 }
 
 /* ---- exports ---- */
@@ -188,13 +162,13 @@ static int print_exports(const struct ctl_args *a, const json_t *exports, const 
 		ctl_table_add(&t, "%s", ctl_text(e, "name"));
 		ctl_table_add(&t, "%s", ctl_text(e, "path"));
 		ctl_table_add(&t, "%s", ctl_text(e, "state"));
-		add_integer(&t, e, "clients");
+		ctl_table_add_number(&t, e, "clients");
 		ctl_table_add(&t, "%s",
 			      json_is_true(json_object_get(e, "read_only")) ? "read-only"
 									    : "read-write");
 		ctl_table_add_list(&t, json_object_get(e, "squash"));
-		add_integer(&t, e, "open_files");
-		add_integer(&t, e, "removed_files");
+		ctl_table_add_number(&t, e, "open_files");
+		ctl_table_add_number(&t, e, "removed_files");
 		add_rate(&t, e);
 		ctl_table_add_latencies(&t, e);
 		add_ids(&t, json_object_get(e, "workers"));
@@ -205,7 +179,7 @@ static int print_exports(const struct ctl_args *a, const json_t *exports, const 
 
 int ctl_cmd_exports(const struct ctl_args *a)
 {
-	return show(a, RESOURCE_EXPORTS, print_exports);
+	return ctl_show_list(a, RESOURCE_EXPORTS, print_exports, NULL);
 }
 
 /* ---- clients ---- */
@@ -225,11 +199,11 @@ static int print_clients(const struct ctl_args *a, const json_t *clients, const 
 		add_seconds(&t, c, "since_s");
 		ctl_table_add_list(&t, json_object_get(c, "addresses"));
 		ctl_table_add_list(&t, json_object_get(c, "exports"));
-		add_integer(&t, c, "mounts");
-		add_integer(&t, c, "open_files");
+		ctl_table_add_number(&t, c, "mounts");
+		ctl_table_add_number(&t, c, "open_files");
 		add_seconds(&t, c, "heard_s");
 		add_ids(&t, json_object_get(c, "workers"));
-		add_integer(&t, c, "refused_mounts");
+		ctl_table_add_number(&t, c, "refused_mounts");
 		ctl_table_add(&t, "%s", ctl_text(c, "reason"));
 	}
 	return ctl_view_print(a, &t, columns);
@@ -237,7 +211,7 @@ static int print_clients(const struct ctl_args *a, const json_t *clients, const 
 
 int ctl_cmd_clients(const struct ctl_args *a)
 {
-	return show(a, RESOURCE_CLIENTS, print_clients);
+	return ctl_show_list(a, RESOURCE_CLIENTS, print_clients, NULL);
 }
 
 /* ---- peers ---- */
@@ -266,7 +240,7 @@ static int print_peers(const struct ctl_args *a, const json_t *peers, const char
 			ctl_table_add(&t, "%s", "");
 		add_share(&t, p, "loss_to_percent");
 		add_share(&t, p, "loss_from_percent");
-		add_integer(&t, p, "mtu");
+		ctl_table_add_number(&t, p, "mtu");
 		add_seconds(&t, p, "heard_s");
 		ctl_table_add_list(&t, json_object_get(p, "addresses"));
 		ctl_table_add_list(&t, json_object_get(p, "mounts"));
@@ -278,7 +252,7 @@ static int print_peers(const struct ctl_args *a, const json_t *peers, const char
 
 int ctl_cmd_peers(const struct ctl_args *a)
 {
-	return show(a, RESOURCE_PEERS, print_peers);
+	return ctl_show_list(a, RESOURCE_PEERS, print_peers, NULL);
 }
 
 /* ---- paths ---- */
@@ -343,7 +317,7 @@ int ctl_put_paths(const struct ctl_args *a, const json_t *paths, const char *col
 
 int ctl_cmd_paths(const struct ctl_args *a)
 {
-	return show(a, RESOURCE_PATHS, ctl_put_paths);
+	return ctl_show_list(a, RESOURCE_PATHS, ctl_put_paths, NULL);
 }
 
 /* ---- sessions ---- */
@@ -376,8 +350,8 @@ static void add_session(struct ctl_table *t, const json_t *s)
 	ctl_table_add(t, "%s", ctl_text(s, "role"));
 	ctl_table_add(t, "%s", ctl_text(s, "state"));
 	add_seconds(t, s, "since_s");
-	add_integer(t, s, "worker");
-	add_integer(t, s, "core");
+	ctl_table_add_number(t, s, "worker");
+	ctl_table_add_number(t, s, "core");
 	add_purpose(t, s);
 	add_legs(t, json_object_get(s, "paths"));
 	ctl_table_add(t, "%s", ctl_text(s, "local"));
@@ -386,13 +360,13 @@ static void add_session(struct ctl_table *t, const json_t *s)
 		ctl_table_add(t, "%" JSON_INTEGER_FORMAT " us", ctl_int(s, "rtt_us"));
 	else
 		ctl_table_add(t, "%s", "");
-	add_integer(t, s, "in_flight");
-	add_integer(t, s, "waiting");
+	ctl_table_add_number(t, s, "in_flight");
+	ctl_table_add_number(t, s, "waiting");
 	add_bytes(t, s, "tx_bytes");
 	add_bytes(t, s, "rx_bytes");
-	add_integer(t, s, "lost_packets");
-	add_integer(t, s, "rx_lost_packets");
-	add_integer(t, s, "retransmits");
+	ctl_table_add_number(t, s, "lost_packets");
+	ctl_table_add_number(t, s, "rx_lost_packets");
+	ctl_table_add_number(t, s, "retransmits");
 	add_seconds(t, s, "lease_s");
 	add_seconds(t, s, "heard_s");
 	add_seconds(t, s, "age_s");
@@ -434,21 +408,7 @@ static void warn_missing(const json_t *answer)
 
 int ctl_cmd_sessions(const struct ctl_args *a)
 {
-	const struct resource *row = &resources[RESOURCE_SESSIONS];
-	const struct ctl_request rq = {.resource = RESOURCE_SESSIONS, .list = row->list};
-	json_t *o;
-	int r = ctl_ask_json(a, &rq, &o);
-
-	if (r != CTL_OK)
-		return r;
-	if (a->json) {
-		r = ctl_put_json(o);
-	} else {
-		r = print_sessions(a, json_object_get(o, row->list), row->columns);
-		warn_missing(o);
-	}
-	json_decref(o);
-	return r;
+	return ctl_show_list(a, RESOURCE_SESSIONS, print_sessions, a->json ? NULL : warn_missing);
 }
 
 /* ---- file locks ---- */
@@ -489,7 +449,7 @@ static int print_locks(const struct ctl_args *a, const json_t *locks, const char
 		else
 			ctl_table_add(&t, "inode %" JSON_INTEGER_FORMAT, ctl_int(l, "inode"));
 		ctl_table_add(&t, "%s", ctl_text(l, "host"));
-		add_integer(&t, l, "pid");
+		ctl_table_add_number(&t, l, "pid");
 		add_kind(&t, l);
 		add_range(&t, l);
 		ctl_table_add(&t, "%s", ctl_text(l, "state"));
@@ -500,27 +460,23 @@ static int print_locks(const struct ctl_args *a, const json_t *locks, const char
 
 int ctl_cmd_locks(const struct ctl_args *a)
 {
-	return show(a, RESOURCE_LOCKS, print_locks);
+	return ctl_show_list(a, RESOURCE_LOCKS, print_locks, NULL);
+}
+
+static int print_break(const struct ctl_args *a, const json_t *answer)
+{
+	printf("Lock %s is being broken; 'plenum locks' shows its state.\n", a->operands[0]);
+	return CTL_OK;
 }
 
 int ctl_cmd_locks_break(const struct ctl_args *a)
 {
 	const char *id = a->operands[0];
 	const struct ctl_request rq = {.resource = RESOURCE_LOCK_BREAK, .name = id};
-	json_t *o;
-	int r;
 
 	if (strspn(id, "0123456789abcdef") != strlen(id) || !*id || strlen(id) > 16) {
 		ctl_complain("'%.40s' is not an ID of 'plenum locks'", id);
 		return CTL_USAGE;
 	}
-	r = ctl_ask_json(a, &rq, &o);
-	if (r != CTL_OK)
-		return r;
-	if (a->json)
-		r = ctl_put_json(o);
-	else
-		printf("Lock %s is being broken; 'plenum locks' shows its state.\n", id);
-	json_decref(o);
-	return r;
+	return ctl_show(a, &rq, NULL, print_break);
 }

@@ -51,6 +51,16 @@ void ctl_table_add(struct ctl_table *t, const char *fmt, ...)
 		t->cells[t->n_cells++] = cell;
 }
 
+void ctl_table_add_number(struct ctl_table *t, const json_t *o, const char *key)
+{
+	const json_t *v = json_object_get(o, key);
+
+	if (json_is_integer(v))
+		ctl_table_add(t, "%" JSON_INTEGER_FORMAT, json_integer_value(v));
+	else
+		ctl_table_add(t, "%s", "");
+}
+
 void ctl_table_add_list(struct ctl_table *t, const json_t *list)
 {
 	autofree char *text = NULL;

@@ -98,24 +98,23 @@ int ctl_cmd_cluster_status(const struct ctl_args *a)
 
 /* ---- lists of all hosts ---- */
 
+/* Prints on standard error how many entries the answer lacks. */
+static void warn_omitted(const json_t *answer)
+{
+	const json_int_t omitted = ctl_int(answer, "omitted_hosts");
+	const bool lists_addresses =
+		json_is_array(json_object_get(answer, resources[RESOURCE_ADDRESSES].list));
+
+	if (omitted > 0)
+		ctl_complain("the list is too long: %" JSON_INTEGER_FORMAT " %s are left out",
+			     omitted, lists_addresses ? "addresses" : "hosts");
+}
+
 int ctl_cluster_list(const struct ctl_args *a, enum resource_id id,
 		     int (*print)(const struct ctl_args *a, const json_t *list,
 				  const char *columns))
 {
-	const struct resource *row = &resources[id];
-	const struct ctl_request rq = {.resource = id, .list = row->list};
-	json_t *o;
-	int r = ctl_ask_json(a, &rq, &o);
-
-	if (r != CTL_OK)
-		return r;
-	if (ctl_int(o, "omitted_hosts") > 0)
-		ctl_complain("the list is too long: %" JSON_INTEGER_FORMAT " %s are left out",
-			     ctl_int(o, "omitted_hosts"),
-			     id == RESOURCE_ADDRESSES ? "addresses" : "hosts");
-	r = a->json ? ctl_put_json(o) : print(a, json_object_get(o, row->list), row->columns);
-	json_decref(o);
-	return r;
+	return ctl_show_list(a, id, print, warn_omitted);
 }
 
 static int print_hosts(const struct ctl_args *a, const json_t *hosts, const char *columns)

@@ -7,14 +7,6 @@
 
 /* ---- lists ---- */
 
-static void add_number(struct ctl_table *t, const json_t *o, const char *key)
-{
-	if (json_is_integer(json_object_get(o, key)))
-		ctl_table_add(t, "%" JSON_INTEGER_FORMAT, ctl_int(o, key));
-	else
-		ctl_table_add(t, "%s", "");
-}
-
 static int print_pools(const struct ctl_args *a, const json_t *pools, const char *columns)
 {
 	static const char *const headings[] = {"POOL", "RANGE",	    "GATEWAY", "VLAN",
@@ -27,10 +19,10 @@ static int print_pools(const struct ctl_args *a, const json_t *pools, const char
 		ctl_table_add(&t, "%s", ctl_text(p, "name"));
 		ctl_table_add(&t, "%s", ctl_text(p, "range"));
 		ctl_table_add(&t, "%s", ctl_text(p, "gateway"));
-		add_number(&t, p, "vlan");
-		add_number(&t, p, "mtu");
-		add_number(&t, p, "addresses");
-		add_number(&t, p, "owned");
+		ctl_table_add_number(&t, p, "vlan");
+		ctl_table_add_number(&t, p, "mtu");
+		ctl_table_add_number(&t, p, "addresses");
+		ctl_table_add_number(&t, p, "owned");
 	}
 	return ctl_view_print(a, &t, columns);
 }
@@ -46,7 +38,7 @@ static int print_addresses(const struct ctl_args *a, const json_t *addresses, co
 		ctl_table_add(&t, "%s", ctl_text(o, "address"));
 		ctl_table_add(&t, "%s", ctl_text(o, "pool"));
 		ctl_table_add(&t, "%s", ctl_text(o, "host"));
-		add_number(&t, o, "worker");
+		ctl_table_add_number(&t, o, "worker");
 	}
 	return ctl_view_print(a, &t, columns);
 }
@@ -65,15 +57,12 @@ int ctl_cmd_pool_addresses(const struct ctl_args *a)
 
 /* Sends a request; on success prints the answer as JSON, or "SUBJECT VERB", with the number of
  * addresses that became free. */
-static int change(const struct ctl_args *a, struct ctl_request *rq, json_t *body,
+static int change(const struct ctl_args *a, const struct ctl_request *rq, json_t *body,
 		  const char *subject, const char *verb)
 {
-	autofree char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
 	json_t *o;
-	int r;
+	int r = ctl_ask_with(a, rq, body, &o);
 
-	rq->body = text;
-	r = body && !text ? ctl_put_text(NULL) : ctl_ask_json(a, rq, &o);
 	json_decref(body);
 	if (r != CTL_OK)
 		return r;

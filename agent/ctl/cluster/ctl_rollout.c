@@ -7,17 +7,24 @@
 
 /* ---- the document ---- */
 
+static int print_document(const struct ctl_args *a, const json_t *answer)
+{
+	return ctl_put_text(ctl_text(answer, "text"));
+}
+
 int ctl_cmd_document_show(const struct ctl_args *a)
 {
 	const struct ctl_request rq = {.resource = RESOURCE_DOCUMENT};
-	json_t *o;
-	int r = ctl_ask_json(a, &rq, &o);
 
-	if (r != CTL_OK)
-		return r;
-	r = a->json ? ctl_put_json(o) : ctl_put_text(ctl_text(o, "text"));
-	json_decref(o);
-	return r;
+	return ctl_show(a, &rq, NULL, print_document);
+}
+
+static int print_new_document(const struct ctl_args *a, const json_t *answer)
+{
+	printf("The document is generation %" JSON_INTEGER_FORMAT
+	       ". 'plenum rollout start' brings it to the hosts.\n",
+	       ctl_int(answer, "document_generation"));
+	return CTL_OK;
 }
 
 int ctl_cmd_document_set(const struct ctl_args *a)
@@ -25,23 +32,10 @@ int ctl_cmd_document_set(const struct ctl_args *a)
 	struct ctl_request rq = {.resource = RESOURCE_DOCUMENT_SET,
 				 .content_type = "application/yaml"};
 	autofree char *text = NULL;
-	json_t *o;
 	int r = ctl_read_text(a->operands[0], &text, &rq.body_len);
 
-	if (r != CTL_OK)
-		return r;
 	rq.body = text;
-	r = ctl_ask_json(a, &rq, &o);
-	if (r != CTL_OK)
-		return r;
-	if (a->json)
-		r = ctl_put_json(o);
-	else
-		printf("The document is generation %" JSON_INTEGER_FORMAT
-		       ". 'plenum rollout start' brings it to the hosts.\n",
-		       ctl_int(o, "document_generation"));
-	json_decref(o);
-	return r;
+	return r == CTL_OK ? ctl_show(a, &rq, NULL, print_new_document) : r;
 }
 
 /* ---- the rollout ---- */
@@ -120,25 +114,20 @@ int ctl_cmd_rollout_status(const struct ctl_args *a)
 	return r == CTL_OK && failed && !a->json ? CTL_DEGRADED : r;
 }
 
-/* Sends a change, and prints the state that follows from it. */
-static int change(const struct ctl_args *a, enum resource_id id, json_t *body)
+static int print_state(const struct ctl_args *a, const json_t *answer)
 {
-	autofree char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
-	const struct ctl_request rq = {.resource = id, .body = text};
-	json_t *o;
-	int r = body && !text ? ctl_put_text(NULL) : ctl_ask_json(a, &rq, &o);
+	printf("Rollout %" JSON_INTEGER_FORMAT " of generation %" JSON_INTEGER_FORMAT
+	       " is %s; 'plenum rollout status' shows its progress.\n",
+	       ctl_int(answer, "number"), ctl_int(answer, "generation"), ctl_text(answer, "state"));
+	return CTL_OK;
+}
 
-	json_decref(body);
-	if (r != CTL_OK)
-		return r;
-	if (a->json)
-		r = ctl_put_json(o);
-	else
-		printf("Rollout %" JSON_INTEGER_FORMAT " of generation %" JSON_INTEGER_FORMAT
-		       " is %s; 'plenum rollout status' shows its progress.\n",
-		       ctl_int(o, "number"), ctl_int(o, "generation"), ctl_text(o, "state"));
-	json_decref(o);
-	return r;
+/* Sends a change, and prints the state that follows from it. */
+static int change(const struct ctl_args *a, enum resource_id id, const json_t *body)
+{
+	const struct ctl_request rq = {.resource = id};
+
+	return ctl_show(a, &rq, body, print_state);
 }
 
 /* Takes a number of hosts, or a share of them. */
@@ -180,13 +169,12 @@ int ctl_cmd_rollout_start(const struct ctl_args *a)
 			     a->on_failure);
 		r = CTL_USAGE;
 	}
-	if (r != CTL_OK) {
-		json_decref(o);
-		return r;
-	}
-	if (a->on_failure)
+	if (r == CTL_OK && a->on_failure)
 		json_object_set_new(o, "on-failure", json_string(a->on_failure));
-	return change(a, RESOURCE_ROLLOUT_START, o);
+	if (r == CTL_OK)
+		r = change(a, RESOURCE_ROLLOUT_START, o);
+	json_decref(o);
+	return r;
 }
 
 int ctl_cmd_rollout_pause(const struct ctl_args *a)

@@ -341,14 +341,8 @@ static int print_history(const struct ctl_args *a, const json_t *o)
 int ctl_cmd_history(const struct ctl_args *a)
 {
 	const struct ctl_request rq = {.resource = RESOURCE_HISTORY, .list = "history"};
-	json_t *o;
-	int r = ctl_ask_json(a, &rq, &o);
 
-	if (r != CTL_OK)
-		return r;
-	r = a->json ? ctl_put_json(o) : print_history(a, o);
-	json_decref(o);
-	return r;
+	return ctl_show(a, &rq, NULL, print_history);
 }
 
 /* Gets the configuration of an earlier apply. */

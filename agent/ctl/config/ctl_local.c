@@ -228,7 +228,6 @@ int ctl_cmd_config_stage(const struct ctl_args *a)
 				 .content_type = "application/yaml"};
 	autofree char *text = NULL;
 	char tag[CTL_TAG_SIZE];
-	json_t *o;
 	int r = ctl_take_expect(a, tag);
 
 	rq.if_match = tag;
@@ -236,20 +235,13 @@ int ctl_cmd_config_stage(const struct ctl_args *a)
 		r = join_dropins(a->operands[0], &text);
 	if (r == CTL_OK && !text)
 		r = ctl_read_text(a->operands[0], &text, &rq.body_len);
-	if (r != CTL_OK)
-		return r;
 	rq.body = text;
-	r = ctl_ask_json(a, &rq, &o);
-	if (r != CTL_OK)
-		return r;
-	if (a->json)
-		r = ctl_put_json(o);
-	else
-		puts("Staged, in place of the configuration file and all of plenum.d; 'plenum "
-		     "diff' shows\nthe difference, 'plenum plan' shows the steps, 'plenum apply' "
-		     "applies the configuration.");
-	json_decref(o);
-	return r;
+	return r == CTL_OK
+		       ? ctl_change(a, &rq, NULL,
+				    "Staged, in place of the configuration file and all of "
+				    "plenum.d; 'plenum diff' shows\nthe difference, 'plenum plan' "
+				    "shows the steps, 'plenum apply' applies the configuration.")
+		       : r;
 }
 
 int ctl_cmd_config_schema(const struct ctl_args *a)

@@ -346,33 +346,6 @@ static bool describes_network(const struct ctl_args *a)
 
 /* ---- requests ---- */
 
-static int send_change(const struct ctl_args *a, struct ctl_request *rq, const json_t *body,
-		       json_t **ret)
-{
-	autofree char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
-
-	if (body && !text)
-		return not_utf8();
-	rq->body = text;
-	return ctl_ask_json(a, rq, ret);
-}
-
-int ctl_change(const struct ctl_args *a, struct ctl_request *rq, const json_t *body,
-	       const char *done)
-{
-	json_t *o;
-	int r = send_change(a, rq, body, &o);
-
-	if (r != CTL_OK)
-		return r;
-	if (a->json)
-		r = ctl_put_json(o);
-	else
-		puts(done);
-	json_decref(o);
-	return r;
-}
-
 int ctl_check_leg_name(const char *name)
 {
 	if (strspn(name, NAME_CHARS) != strlen(name)) {
