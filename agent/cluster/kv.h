@@ -92,6 +92,8 @@ struct kv_setup {
 	/* certificates in PEM; NULL: none, because all endpoints are http:// */
 	const char *ca;
 	const char *user, *password; /* NULL: no authentication */
+	/* An endpoint that does not answer for this time has failed; 0: 5 s. */
+	unsigned timeout_s;
 };
 
 struct kv;

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define REQUEST_TIMEOUT_S 5
-#define CONNECT_TIMEOUT_S 3
+#define CONNECT_TIMEOUT_S 3U
 #define LINE_BYTES_MAX (1U << 20) /* maximum length of one event of a watch */
 #define URL_MAX (CLUSTER_URL_MAX + 64)
 
@@ -50,6 +50,7 @@ struct kv {
 	char *endpoints[KV_ENDPOINTS_MAX];
 	size_t n_endpoints, current;
 	bool answered; /* the current endpoint has answered */
+	unsigned timeout_s, connect_timeout_s;
 	char *ca, *user, *password;
 	char token_header[ETCD_TOKEN_MAX + 24]; /* "": no token yet, or no authentication */
 	struct request *requests;
@@ -121,8 +122,8 @@ static int transfer(struct request *q)
 	struct http_request rq = {.url = url,
 				  .body = q->body,
 				  .ca = kv->ca,
-				  .timeout_s = REQUEST_TIMEOUT_S,
-				  .connect_timeout_s = CONNECT_TIMEOUT_S,
+				  .timeout_s = kv->timeout_s,
+				  .connect_timeout_s = kv->connect_timeout_s,
 				  .on_data = on_request_data,
 				  .on_end = on_request_end,
 				  .user = q};
@@ -359,7 +360,7 @@ static int etcd_watch(struct kv *kv, const char *const *keys, size_t n, uint64_t
 					.headers = {"Grpc-Metadata-hasleader: true",
 						    kv->token_header[0] ? kv->token_header : NULL},
 					.ca = kv->ca,
-					.connect_timeout_s = CONNECT_TIMEOUT_S,
+					.connect_timeout_s = kv->connect_timeout_s,
 					.on_data = on_watch_data,
 					.on_end = on_watch_end,
 					.user = kv};
@@ -418,6 +419,10 @@ static int etcd_open(const struct kv_setup *setup, struct kv **ret)
 	}
 	if (r == 0 && kv->n_endpoints == 0)
 		r = -EINVAL;
+	if (r == 0) {
+		kv->timeout_s = setup->timeout_s ? setup->timeout_s : REQUEST_TIMEOUT_S;
+		kv->connect_timeout_s = MIN_OF(kv->timeout_s, CONNECT_TIMEOUT_S);
+	}
 	if (r == 0)
 		r = copy(setup->ca, &kv->ca);
 	if (r == 0)
