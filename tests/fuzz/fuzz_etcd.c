@@ -5,6 +5,7 @@
  */
 #include "agent/base/privsep.h"
 #include "agent/cluster/etcd_json.h"
+#include "agent/cluster/failover/failover.h"
 #include "agent/cluster/pool.h"
 #include "agent/cluster/rollout/rollout.h"
 #include "agent/cluster/rows.h"
@@ -87,6 +88,22 @@ static void check_rollout(const char *value, size_t len)
 	(void)rollout_self_parse(value, len, &self);
 }
 
+static void check_failover(const char *value, size_t len)
+{
+	struct failover_record r, again;
+	uint64_t lease;
+	char *text;
+
+	if (failover_record_parse(value, len, &r) == 0 && r.epoch) {
+		text = failover_record_format(&r);
+		demand(text && failover_record_parse(text, strlen(text), &again) == 0);
+		demand(again.epoch == r.epoch && again.token == r.token);
+		demand(strcmp(again.host, r.host) == 0 && strcmp(again.to, r.to) == 0);
+		free(text);
+	}
+	(void)failover_alive_parse(value, len, &lease);
+}
+
 static void check_value(const char *value, size_t len)
 {
 	struct record_owner o;
@@ -94,6 +111,7 @@ static void check_value(const char *value, size_t len)
 	check_server(value, len);
 	check_pools(value, len);
 	check_rollout(value, len);
+	check_failover(value, len);
 	if (record_owner_parse(value, len, &o) == 0)
 		demand(o.id[0] && strlen(o.id) < sizeof(o.id) && strlen(o.since) < sizeof(o.since));
 	for (enum rows_kind k = 0; k < ROWS_KIND_MAX; k++) {

@@ -24,7 +24,7 @@ struct failover_hold {
 	struct request requests[REQUESTS_MAX];
 	struct failover f;
 	struct failover_report reported;
-	bool has_reported, unreadable;
+	bool has_reported, unreadable, eligible;
 };
 
 static void step(struct failover_hold *h);
@@ -182,6 +182,7 @@ static void step(struct failover_hold *h)
 	/* A member that has lost its own, longer lease keeps its registration for a while. */
 	if (registration)
 		h->registration = registration;
+	failover_set_eligible(&h->f, h->eligible && h->registration);
 	while ((q = failover_next(&h->f, now, &due)).op != FAILOVER_NOTHING) {
 		send_request(h, &q);
 		now = clock_boot_ns();
@@ -203,7 +204,7 @@ static int on_timer(void *user)
 
 void failover_hold_set_eligible(struct failover_hold *h, bool eligible)
 {
-	failover_set_eligible(&h->f, eligible);
+	h->eligible = eligible;
 	step(h);
 }
 
