@@ -168,9 +168,8 @@ static void on_claimed(void *user, const struct kv_answer *a)
 	} else if (strcmp(o.id, m->setup.self.id) != 0 || o.epoch > m->setup.self.epoch ||
 		   (o.epoch == m->setup.self.epoch && strcmp(o.nonce, m->setup.self.nonce) != 0))
 		refuse_name(m, &o);
-	else if (o.epoch == m->setup.self.epoch)
-		set_owner(m, a->pairs[0].revision);
-	else
+	else /* This host replaces its own key too, because a former process of this role may have
+	      * sent transactions that are not carried out yet. */
 		m->claim_over = a->pairs[0].revision;
 	step(m);
 }
@@ -355,6 +354,15 @@ int member_publish(struct member *m, enum record_kind kind, const char *text)
 	m->dirty[kind] = true;
 	step(m);
 	return 0;
+}
+
+void member_register_again(struct member *m)
+{
+	if (!m->owner_revision)
+		return; /* a claim is made anyway */
+	m->claim_over = m->owner_revision;
+	m->owner_revision = 0;
+	step(m);
 }
 
 uint64_t member_revision(const struct member *m)

@@ -35,6 +35,9 @@ int member_new(const struct member_setup *setup, struct member **ret);
 struct member *member_free(struct member *m); /* accepts NULL, returns NULL */
 /* Replaces the value of RECORD_SERVING or RECORD_STATE, which is soon written to the store. */
 int member_publish(struct member *m, enum record_kind kind, const char *text);
+/* Replaces the key that registers this host, so that etcd refuses all transactions that required
+ * its former revision, also those that are still on their way. */
+void member_register_again(struct member *m);
 /* Returns the revision of the key that registers this host; 0: the host is not registered. */
 uint64_t member_revision(const struct member *m);
 /* Returns a random time from 80 % to 120 % of ns. */

@@ -144,7 +144,7 @@ struct pool_edit_setup {
 	const char *cluster, *self;
 	const struct record_owner *owner; /* identity of this host */
 	/* borrowed; POOL_LEAVE needs this host to be registered */
-	const struct member *member;
+	struct member *member;
 	uint64_t id; /* id of the request */
 	enum pool_edit_op op;
 	bool force; /* for POOL_SET: removes the pool's gateway */

@@ -41,6 +41,10 @@ static void start(struct pool_edit *e);
 static void end(struct pool_edit *e, const char *text, enum cluster_trouble trouble,
 		const char *why)
 {
+	/* A transaction without an answer may be carried out later, when this host uses its
+	 * addresses again. */
+	if (e->setup.op == POOL_LEAVE && !text)
+		member_register_again(e->setup.member);
 	e->setup.on_end(e->setup.user, e, text, trouble, why);
 }
 
