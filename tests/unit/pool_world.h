@@ -148,7 +148,7 @@ uint64_t world_rnd_ms(uint64_t from, uint64_t to); /* ns of a random number of m
 	} while (0)
 
 extern const struct kv_ops world_engine;
-/* Closes the connection of a host: what is on its way is still carried out. */
+/* Closes the connection of a host. The store still carries out the requests that it has sent. */
 struct kv *world_close(struct kv *kv);
 /* Returns the key's entry in the store, or NULL. */
 struct entry *world_get(const char *key);
