@@ -4,6 +4,8 @@
 #include "agent/base/path.h"
 #include "netcfg/base/files/state_file.h"
 #include "netcfg/base/vec.h"
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 
@@ -14,15 +16,19 @@ static const struct state_kind kind = {
 
 static const char *const locks_names[LAUNCH_LOCKS_MAX] = {"local", "none", "cluster"};
 
-/* Writes the line "mount WORKER SOFT LOCKS rw,suid,dev,noexec,noatime PEER EXPORT /path". */
+/* Writes the line "mount WORKER SOFT LOCKS rw,suid,dev,noexec,noatime,bytes=N,operations=N PEER
+ * EXPORT /path". An agent of another version skips the options that it does not know. */
 static void put(struct state_draft *d, const struct command_mount *e)
 {
 	const struct launch_mount *w = &e->what;
+	char limits[80];
 
 	state_draft_put(d, "mount %u %u %s", e->worker, w->soft_s, locks_names[w->locks]);
-	state_draft_put(d, "%s%s%s%s%s", w->read_only ? "ro" : "rw", w->suid ? ",suid" : "",
+	snprintf(limits, sizeof(limits), ",bytes=%" PRIu64 ",operations=%" PRIu64,
+		 w->limits.bytes_per_s, w->limits.operations_per_s);
+	state_draft_put(d, "%s%s%s%s%s%s", w->read_only ? "ro" : "rw", w->suid ? ",suid" : "",
 			w->dev ? ",dev" : "", e->no_exec ? ",noexec" : "",
-			e->no_atime ? ",noatime" : "");
+			e->no_atime ? ",noatime" : "", limits);
 	state_draft_word(d, w->peer);
 	state_draft_word(d, w->export_name);
 	state_draft_text(d, w->path);
@@ -57,6 +63,13 @@ static uint32_t parse_locks(struct state_file *f)
 	return LAUNCH_LOCKS_LOCAL;
 }
 
+static uint64_t parse_limit(const char *mode, const char *name)
+{
+	const char *at = strstr(mode, name);
+
+	return at ? strtoull(at + strlen(name), NULL, 10) : 0;
+}
+
 static bool parse(struct state_file *f, struct command_mount *e)
 {
 	struct launch_mount *w = &e->what;
@@ -70,6 +83,8 @@ static bool parse(struct state_file *f, struct command_mount *e)
 	w->read_only = strncmp(mode, "ro", 2) == 0;
 	w->suid = strstr(mode, ",suid") != NULL;
 	w->dev = strstr(mode, ",dev") != NULL;
+	w->limits.bytes_per_s = parse_limit(mode, ",bytes=");
+	w->limits.operations_per_s = parse_limit(mode, ",operations=");
 	e->no_exec = strstr(mode, ",noexec") != NULL;
 	e->no_atime = strstr(mode, ",noatime") != NULL;
 	state_file_copy(f, w->peer, sizeof(w->peer));

@@ -91,12 +91,15 @@ struct status_mount {
 	uint32_t mount_workers[LAUNCH_MOUNT_WORKERS_MAX]; /* ids of the mount's other workers */
 	unsigned n_mount_workers;
 	struct latency_window windows[LAUNCH_REQUEST_CLASS_MAX];
-	/* The members down to soft_s are set by status_collect_hosts(). */
+	bool limited;	    /* its limits hold requests back now */
+	uint64_t waited_ns; /* how long requests have waited for that, all together */
+	/* The members down to limits are set by status_collect_hosts(). */
 	const char *state;	      /* static text: served, waits, unknown */
 	char reason[HEALTH_TEXT_MAX]; /* why it is not served; "": there is no reason */
 	int64_t since_s, open_files;  /* -1: unknown */
 	bool read_only;
 	uint32_t soft_s; /* 0: a hard mount */
+	struct launch_limits limits;
 };
 
 struct status_export {

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #define LAUNCH_MAGIC 0x504c4e4dU /* "PLNM" */
-#define LAUNCH_VERSION 34
+#define LAUNCH_VERSION 35
 
 /* Size of launch_config.share_fd; server_share.c defines its content. If that layout changes, this
  * size and the version above must change too, because workers of the old version continue to use
@@ -134,6 +134,11 @@ static inline bool launch_port_is_xdp(const struct launch_port *p)
 	return strcmp(p->device, LAUNCH_DEVICE_AF_XDP) == 0;
 }
 
+/* Limits of a mount, for all of its workers together; 0: no limit. */
+struct launch_limits {
+	uint64_t bytes_per_s, operations_per_s;
+};
+
 struct launch_mount {	/* A mount of a frontend; the agent has opened /dev/fuse and has mounted
 			   it. */
 	char path[256]; /* shown in messages; otherwise unused */
@@ -155,6 +160,7 @@ struct launch_mount {	/* A mount of a frontend; the agent has opened /dev/fuse a
 	bool suid, dev;	 /* options of the kernel's mount */
 	uint32_t locks;	 /* enum launch_locks */
 	uint32_t soft_s; /* how long requests wait before they fail; 0: for ever (a hard mount) */
+	struct launch_limits limits; /* of the owner; a running worker gets changes by LIMITS */
 	struct {
 		struct ip_addr ip;
 		uint16_t port;
@@ -464,6 +470,7 @@ enum launch_msg_type {
 	LAUNCH_MSG_PING,       /* run an RDMA test, one at a time; answered by PINGED */
 	LAUNCH_MSG_LOCK_BREAK, /* compute: break the file lock whose id is `key` (lock_layout.h) */
 	LAUNCH_MSG_LOCK_KEPT,  /* the record of LOCK_KEEP is on disk */
+	LAUNCH_MSG_LIMITS,     /* mounts[index] has these new limits */
 	LAUNCH_MSG_LOCK_FORGOTTEN, /* there is no record of that mount with that epoch on disk */
 };
 enum launch_event {
@@ -500,6 +507,7 @@ struct launch_msg {
 		struct launch_capture capture;
 		struct launch_ping ping;
 		uint8_t mount_id[16];
+		struct launch_limits limits;
 	};
 };
 
@@ -645,6 +653,8 @@ struct launch_mount_stats {  /* one per mount, in the order of the configuration
 					   sentence"; "": the mount is not refused */
 	char by[IP_ADDR_STR_MAX]; /* an address of the compute worker that serves the mount; "": no
 				     worker serves it */
+	uint64_t limited;	  /* 1: the limits of the mount hold requests back now */
+	uint64_t waited_ns;	  /* how long requests have waited for the limits, all together */
 };
 /*
  * How long requests took. A client counts the time from reading the request from the FUSE device

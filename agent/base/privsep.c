@@ -185,6 +185,9 @@ static const char *check_mount(const struct privsep_msg *m)
 	if (w->read_only > 1 || w->nosuid > 1 || w->nodev > 1 || w->noexec > 1 || w->noatime > 1 ||
 	    w->force > 1)
 		return "a flag that is neither 0 nor 1";
+	if ((w->max_kbs && w->max_kbs < PRIVSEP_KBS_MIN) || w->max_kbs > PRIVSEP_KBS_MAX ||
+	    w->max_operations > PRIVSEP_OPERATIONS_MAX)
+		return "a limit is out of its range";
 	return w->soft_s <= PRIVSEP_SOFT_S_MAX && w->locks <= LAUNCH_LOCKS_MAX && (ends || w->locks)
 		       ? NULL
 		       : "a number is out of its range";

@@ -305,6 +305,10 @@ struct privsep_stop {
 	uint32_t force; /* 1: also if programs use the mounts */
 };
 #define PRIVSEP_SOFT_S_MAX 86400
+/* The limits of a mount; equal to those of plenum.yaml. */
+#define PRIVSEP_KBS_MIN 100U
+#define PRIVSEP_KBS_MAX 1000000000U
+#define PRIVSEP_OPERATIONS_MAX 10000000U
 #define PRIVSEP_PATH_MAX 256 /* equals the size of launch_mount.path */
 struct privsep_mount {
 	char path[PRIVSEP_PATH_MAX];
@@ -313,6 +317,7 @@ struct privsep_mount {
 	uint32_t worker; /* id of the worker that has to serve the mount; 0: any worker */
 	uint32_t soft_s; /* 0: a hard mount */
 	uint32_t locks;	 /* enum launch_locks plus 1 */
+	uint32_t max_kbs, max_operations; /* limits, as in plenum.yaml; 0: none */
 	uint32_t read_only, nosuid, nodev, noexec, noatime;
 	uint32_t force; /* 1: unmount even if programs use the mount */
 };

@@ -14,6 +14,9 @@
 #define MOUNT_LIMIT_NS (20 * NSEC_PER_SEC)
 #define UNMOUNT_LIMIT_NS (10 * NSEC_PER_SEC) /* must be longer than MOUNTS_UNMOUNT_LIMIT_NS */
 
+_Static_assert(PRIVSEP_KBS_MIN == SPEC_RATE_MIN && PRIVSEP_KBS_MAX == SPEC_RATE_MAX &&
+		       PRIVSEP_OPERATIONS_MAX == SPEC_OPERATIONS_MAX,
+	       "plenum.yaml has the same limits");
 _Static_assert(PRIVSEP_PATH_MAX == sizeof(((struct launch_mount *)0)->path), "paths fit");
 
 /* ---- answers ---- */
@@ -401,6 +404,8 @@ static void take(const struct privsep_mount *m, struct command_mount *e)
 	w->dev = !m->nodev;
 	w->locks = m->locks - 1;
 	w->soft_s = m->soft_s;
+	w->limits = (struct launch_limits){.bytes_per_s = m->max_kbs * 1000ULL,
+					   .operations_per_s = m->max_operations};
 	e->no_exec = m->noexec;
 	e->no_atime = m->noatime;
 	e->worker = m->worker;

@@ -4,6 +4,7 @@
  * file locks. `plenum status` prints its table of paths with a function of this file.
  */
 #include "agent/ctl/ctl.h"
+#include "netcfg/spec/spec.h"
 
 #include <string.h>
 
@@ -100,17 +101,27 @@ static void add_ids(struct ctl_table *t, const json_t *ids)
 
 /* ---- mounts ---- */
 
-/* Adds the mount's options, such as "read-only, soft 30 s". */
+/* Adds the mount's options, such as "read-only, soft 30 s, at most 200MB/s". */
 static void add_options(struct ctl_table *t, const json_t *mount)
 {
-	const char *access =
-		json_is_true(json_object_get(mount, "read_only")) ? "read-only" : "read-write";
+	const json_int_t soft_s = ctl_int(mount, "soft_s");
+	const json_int_t kbs = ctl_int(mount, "max_bytes_per_s") / 1000;
+	const json_int_t operations = ctl_int(mount, "max_operations_per_s");
+	char soft[40] = "hard", limits[80] = "", rate[SPEC_RATE_TEXT_MAX];
+	size_t n = 0;
 
-	if (json_is_integer(json_object_get(mount, "soft_s")))
-		ctl_table_add(t, "%s, soft %" JSON_INTEGER_FORMAT " s", access,
-			      ctl_int(mount, "soft_s"));
-	else
-		ctl_table_add(t, "%s, hard", access);
+	if (soft_s > 0)
+		snprintf(soft, sizeof(soft), "soft %" JSON_INTEGER_FORMAT " s", soft_s);
+	if (kbs > 0 && kbs <= SPEC_RATE_MAX)
+		n = (size_t)snprintf(limits, sizeof(limits), ", at most %s",
+				     spec_rate_format((uint32_t)kbs, rate, sizeof(rate)));
+	if (operations > 0)
+		snprintf(limits + n, sizeof(limits) - n,
+			 ", at most %" JSON_INTEGER_FORMAT " operations/s", operations);
+	ctl_table_add(t, "%s, %s%s",
+		      json_is_true(json_object_get(mount, "read_only")) ? "read-only"
+									: "read-write",
+		      soft, limits);
 }
 
 static int print_mounts(const struct ctl_args *a, const json_t *mounts, const char *columns)

@@ -93,6 +93,19 @@ static int compare_ports(const struct sup_worker *w, const struct launch_config 
 	return r;
 }
 
+/* Compares the limits of the mounts, which a running worker changes without a restart. */
+static int compare_limits(const struct sup_worker *w, const struct launch_config *want,
+			  struct plan *p)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r >= 0 && i < want->n_mounts; i++)
+		if (!w->limits_unsure && sup_limits_differ(w, &want->mounts[i]))
+			r = plan_action_say(p, false, "new limits; the mount stays",
+					    "change the limits of %.180s", want->mounts[i].path);
+	return r;
+}
+
 static int compare_worker(const struct sup *s, const struct launch_config *want, bool retry_failed,
 			  struct launch_config *scratch, struct plan *p)
 {
@@ -116,8 +129,9 @@ static int compare_worker(const struct sup *s, const struct launch_config *want,
 		return plan_action_say(p, false, "new cluster key; worker keeps running",
 				       "renew the keys of worker %u (%s on core %u)", w->id,
 				       role_name(want->role), want->core);
-	if (!retry_failed || w->state != SUP_FAILED)
-		return 0;
+	r = compare_limits(w, want, p);
+	if (r < 0 || !retry_failed || w->state != SUP_FAILED)
+		return r;
 	snprintf(reason, sizeof(reason), "it failed: %.140s", w->reason);
 	return plan_action_say(p, false, reason, "start worker %u again", w->id);
 }

@@ -114,6 +114,8 @@ static int fill_mount(const struct inputs *in, const struct spec_mount *sm, stru
 	lm->locks = sm->locks == SPEC_LOCKS_NONE      ? LAUNCH_LOCKS_NONE
 		    : sm->locks == SPEC_LOCKS_CLUSTER ? LAUNCH_LOCKS_CLUSTER
 						      : LAUNCH_LOCKS_LOCAL;
+	lm->limits = (struct launch_limits){.bytes_per_s = sm->max_kbs * 1000ULL,
+					    .operations_per_s = sm->max_operations};
 	lm->suid = sm->suid;
 	lm->dev = sm->dev;
 	if (!worker_config_add_addrs(in->spec, in->plan, in->servers, lm)) {
@@ -252,6 +254,8 @@ static int fill_worker(const struct inputs *in, const struct plan_worker *pw, st
 	if (r >= 0 && pw->shared_mount) {
 		c->shared[0].mount_worker = pw->mount_worker;
 		r = fill_mount(in, pw->shared_mount, d, &c->shared[c->n_shared++]);
+		/* The mount workers get the limits from the owner of the mount. */
+		memset(&c->shared[0].limits, 0, sizeof(c->shared[0].limits));
 	}
 	for (size_t i = 0; r >= 0 && i < pw->n_exports; i++) {
 		struct launch_export *e = &c->exports[c->n_exports++];

@@ -310,6 +310,18 @@ static void print_mounts(FILE *f, const struct status *st)
 			st->mounts[i].export_name, st->mounts[i].worker, st->mounts[i].served);
 }
 
+static void print_mounts_waited(FILE *f, const struct status *st)
+{
+	char path[256];
+
+	head(f, "mount_limited_seconds_total",
+	     "How long requests have waited for the limits of the mount, all together.");
+	for (size_t i = 0; i < st->n_mounts; i++)
+		fprintf(f, "plenum_mount_limited_seconds_total{mount=\"%s\",worker=\"%u\"} %.3f\n",
+			label_text(st->mounts[i].path, path, sizeof(path)), st->mounts[i].worker,
+			(double)st->mounts[i].waited_ns / NSEC_PER_SEC);
+}
+
 /* ---- durations of requests ---- */
 
 static void print_histogram(FILE *f, const char *name, const char *labels,
@@ -596,6 +608,7 @@ char *status_to_metrics(const struct status *st)
 	print_legs(f, st);
 	print_processes(f, st);
 	print_mounts(f, st);
+	print_mounts_waited(f, st);
 	print_latencies(
 		f, st, false, "mount_request_duration_seconds",
 		"Time of a mount's requests to the server, from the kernel's request to the "

@@ -60,6 +60,9 @@ static void mount_from_page(const struct agent *a, const struct sup_worker *w, u
 	/* If programs cannot reach a mount although its server answers, the time is unknown: the
 	 * page records only changes of the connection. */
 	m->since_s = m->served == is_connected ? status_age_s(launch_stat_get(&s->since_ns)) : -1;
+	if (m->limited)
+		snprintf(m->reason, sizeof(m->reason),
+			 "limited: the limits of the mount hold requests back");
 	if (m->served)
 		return;
 	if (mounts_waits(a->mounts, m->path))
@@ -72,6 +75,7 @@ static void judge_mount(const struct agent *a, const struct sup_worker *w, uint3
 {
 	m->read_only = w->config.mounts[i].read_only;
 	m->soft_s = w->config.mounts[i].soft_s;
+	m->limits = w->config.mounts[i].limits;
 	m->open_files = m->since_s = -1;
 	if (is_untold(w, m->reason, sizeof(m->reason))) {
 		m->state = "unknown";
@@ -93,6 +97,11 @@ void status_judge_mounts(const struct agent *a, struct status *st, const struct 
 				judge_mount(a, w, i, &st->mounts[k]);
 }
 
+static json_t *number_or_null(uint64_t n)
+{
+	return n ? json_integer((json_int_t)n) : json_null();
+}
+
 static json_t *mount_to_json(const struct status_mount *m)
 {
 	json_t *lanes = json_array();
@@ -100,13 +109,17 @@ static json_t *mount_to_json(const struct status_mount *m)
 	for (unsigned i = 0; lanes && i < m->n_mount_workers; i++)
 		json_array_append_new(lanes, json_integer((json_int_t)m->mount_workers[i]));
 	return json_pack(
-		"{s:o, s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:o, s:o, s:b, s:o, s:o, s:o}", "path",
-		status_text_to_json(m->path), "peer", m->peer, "export", m->export_name, "origin",
-		m->origin, "state", m->state, "reason", status_text_to_json(m->reason), "since_s",
-		status_number_or_null(m->since_s), "worker", (json_int_t)m->worker, "lanes", lanes,
-		"by", status_text_to_json(m->by), "read_only", (int)m->read_only, "soft_s",
-		m->soft_s ? json_integer((json_int_t)m->soft_s) : json_null(), "open_files",
-		status_number_or_null(m->open_files), "latency",
+		"{s:o, s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:b, "
+		"s:I, s:o}",
+		"path", status_text_to_json(m->path), "peer", m->peer, "export", m->export_name,
+		"origin", m->origin, "state", m->state, "reason", status_text_to_json(m->reason),
+		"since_s", status_number_or_null(m->since_s), "worker", (json_int_t)m->worker,
+		"lanes", lanes, "by", status_text_to_json(m->by), "read_only", (int)m->read_only,
+		"soft_s", m->soft_s ? json_integer((json_int_t)m->soft_s) : json_null(),
+		"open_files", status_number_or_null(m->open_files), "max_bytes_per_s",
+		number_or_null(m->limits.bytes_per_s), "max_operations_per_s",
+		number_or_null(m->limits.operations_per_s), "limited", (int)m->limited, "waited_ms",
+		(json_int_t)(m->waited_ns / NSEC_PER_MSEC), "latency",
 		status_latency_to_json(m->windows));
 }
 

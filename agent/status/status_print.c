@@ -207,11 +207,11 @@ static json_t *mount_to_json(const struct status_mount *m)
 
 	for (unsigned i = 0; lanes && i < m->n_mount_workers; i++)
 		json_array_append_new(lanes, json_integer((json_int_t)m->mount_workers[i]));
-	return json_pack("{s:o, s:s, s:s, s:s, s:I, s:o, s:b, s:o, s:o}", "path",
+	return json_pack("{s:o, s:s, s:s, s:s, s:I, s:o, s:b, s:b, s:o, s:o}", "path",
 			 status_text_to_json(m->path), "peer", m->peer, "export", m->export_name,
 			 "origin", m->origin, "worker", (json_int_t)m->worker, "lanes", lanes,
-			 "served", (int)m->served, "by", status_text_to_json(m->by), "latency",
-			 status_latency_to_json(m->windows));
+			 "served", (int)m->served, "limited", (int)m->limited, "by",
+			 status_text_to_json(m->by), "latency", status_latency_to_json(m->windows));
 }
 
 static json_t *reasons_to_json(const struct status *st)

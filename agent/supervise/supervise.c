@@ -107,6 +107,7 @@ static int on_heartbeat_check(void *user)
 			continue;
 		any = true;
 		sup_update_keys(w);
+		sup_update_limits(w);
 		sup_watch_core(w);
 		sup_update_ports(w);
 		sup_update_rdma(w, now);
@@ -305,6 +306,7 @@ bool sup_config_differs(const struct launch_config *want, const struct launch_co
 	c->log_level = is->log_level;
 	c->n_secrets = is->n_secrets;
 	memcpy(c->secrets, is->secrets, sizeof(c->secrets));
+	sup_limits_copy(c, is);
 	if (sup_ports_follow(is, want)) {
 		c->n_ports = is->n_ports;
 		memcpy(c->ports, is->ports, sizeof(c->ports));
@@ -381,6 +383,7 @@ static int want(struct sup *s, const struct launch_config *config, bool retry_fa
 		change(w, retry_failed && s->reconciled);
 	}
 	sup_update_keys(w);
+	sup_update_limits(w);
 	sup_update_ports(w);
 	return 0;
 }

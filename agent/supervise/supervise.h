@@ -127,6 +127,7 @@ struct sup_worker { /* one worker; the supervisor writes it, the status reads it
 	 * between such searches. */
 	uint64_t rdma_seen, rdma_due_ns, rdma_wait_ns;
 	bool keys_unsure;	  /* it is unknown which cluster keys this adopted worker has */
+	bool limits_unsure;	  /* the same for the limits of its mounts */
 	unsigned n_deaths;	  /* deaths in a row */
 	unsigned n_failed_starts; /* deaths in a row before the worker was up */
 	uint64_t n_restarts;	  /* count of restarts since the worker became wanted */
@@ -209,6 +210,8 @@ bool sup_port_equal(const struct launch_port *a, const struct launch_port *b);
 /* Returns whether the running worker has other cluster keys than `want`, and so must get new
  * ones. */
 bool sup_lacks_keys(const struct sup_worker *w, const struct launch_config *want);
+/* Returns whether the worker serves the mount with other limits. */
+bool sup_limits_differ(const struct sup_worker *w, const struct launch_mount *want);
 
 /*
  * Returns whether the worker has died SUP_DEATHS_MANY times in a row and has not been up for

@@ -208,6 +208,7 @@ static void do_note_up(struct sup_worker *w)
 	sup_update_links(w);
 	sup_update_labels(w, w->adopted);
 	sup_update_keys(w);
+	sup_update_limits(w);
 	sup_update_faults(w);
 	if (w->adopted) {
 		w->up_since_ns = w->started_ns;

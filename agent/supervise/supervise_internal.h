@@ -90,6 +90,11 @@ void sup_read_sent(struct sup_worker *w);
 
 /* Sends the cluster keys that the worker lacks. If the socket is full, the next call retries. */
 void sup_update_keys(struct sup_worker *w);
+/* sup_update_limits: sends the worker the limits of its mounts that have changed; if the socket is
+ * full, the next heartbeat check retries. sup_limits_copy: copies the limits of equal mounts, so
+ * that only other differences of the two configurations are left. */
+void sup_update_limits(struct sup_worker *w);
+void sup_limits_copy(struct launch_config *to, const struct launch_config *from);
 /* Call after the worker's start or adoption. */
 void sup_update_links(struct sup_worker *w);
 void sup_update_labels(struct sup_worker *w, bool all);
@@ -134,6 +139,7 @@ int sup_send_text(struct sup_worker *w, enum launch_msg_type type, uint32_t inde
 int sup_send_fault(struct sup_worker *w, const struct launch_fault *f);
 /* Sends the cluster keys of w->config. */
 int sup_send_keys(struct sup_worker *w);
+int sup_send_limits(struct sup_worker *w, uint32_t index, const struct launch_limits *limits);
 int sup_send_port(struct sup_worker *w, uint32_t index, const struct launch_port *port);
 
 /* ---- supervise_renew.c ---- */

@@ -58,6 +58,14 @@ int sup_send_keys(struct sup_worker *w)
 	return r;
 }
 
+int sup_send_limits(struct sup_worker *w, uint32_t index, const struct launch_limits *limits)
+{
+	const struct launch_msg msg = {
+		.type = LAUNCH_MSG_LIMITS, .index = index, .limits = *limits};
+
+	return w->control_fd < 0 ? -ENOTCONN : fdpass_send(w->control_fd, &msg, sizeof(msg), -1);
+}
+
 int sup_send_port(struct sup_worker *w, uint32_t index, const struct launch_port *port)
 {
 	const struct launch_msg msg = {.type = LAUNCH_MSG_PORT, .index = index, .port = *port};

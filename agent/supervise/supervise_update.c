@@ -34,6 +34,58 @@ void sup_update_keys(struct sup_worker *w)
 	memcpy(w->started->secrets, w->config.secrets, sizeof(w->started->secrets));
 }
 
+/* ---- limits of mounts ---- */
+
+static struct launch_mount *find_mount(struct launch_config *c, const struct launch_mount *m)
+{
+	for (uint32_t i = 0; i < c->n_mounts; i++)
+		if (launch_mount_equal(&c->mounts[i], m))
+			return &c->mounts[i];
+	return NULL;
+}
+
+static bool limits_equal(const struct launch_limits *a, const struct launch_limits *b)
+{
+	return a->bytes_per_s == b->bytes_per_s && a->operations_per_s == b->operations_per_s;
+}
+
+void sup_limits_copy(struct launch_config *to, const struct launch_config *from)
+{
+	for (uint32_t i = 0; i < to->n_mounts && i < from->n_mounts; i++)
+		if (launch_mount_equal(&to->mounts[i], &from->mounts[i]))
+			to->mounts[i].limits = from->mounts[i].limits;
+}
+
+bool sup_limits_differ(const struct sup_worker *w, const struct launch_mount *want)
+{
+	const struct launch_mount *has = w->started ? find_mount(w->started, want) : NULL;
+
+	return has && (w->limits_unsure || !limits_equal(&has->limits, &want->limits));
+}
+
+/* As with the keys, w->config is not used before sup_reconcile has set it. */
+void sup_update_limits(struct sup_worker *w)
+{
+	bool all = true;
+
+	if (w->state != SUP_UP || !w->agreed || !w->started)
+		return;
+	for (uint32_t i = 0; i < w->config.n_mounts; i++) {
+		const struct launch_mount *want = &w->config.mounts[i];
+		struct launch_mount *has;
+
+		if (!sup_limits_differ(w, want))
+			continue;
+		has = find_mount(w->started, want);
+		if (sup_send_limits(w, (uint32_t)(has - w->started->mounts), &want->limits) < 0)
+			all = false;
+		else
+			has->limits = want->limits;
+	}
+	if (all)
+		w->limits_unsure = false;
+}
+
 /* ---- links and labels ---- */
 
 /* A new worker assumes that its links are up, so only the links that are down are reported. An

@@ -161,6 +161,8 @@ void worker_control_read(struct worker *w)
 			control_ping(w, &m.ping);
 		else if (m.type == LAUNCH_MSG_LOG_LEVEL)
 			control_log_level(w, m.code);
+		else if (m.type == LAUNCH_MSG_LIMITS && w->role->limit)
+			w->role->limit(w, m.index, &m.limits);
 		else if (m.type == LAUNCH_MSG_LOCK_BREAK && w->role->lock_break)
 			w->role->lock_break(w, m.key);
 		else if ((m.type == LAUNCH_MSG_LOCK_KEPT || m.type == LAUNCH_MSG_LOCK_FORGOTTEN) &&

@@ -432,6 +432,17 @@ static const char *server_format(const struct client_mount *m, char *buf, size_t
 	return "";
 }
 
+static void limits_publish(struct worker *w, unsigned i)
+{
+	struct launch_mount_stats *st = &w->stats->mounts[i];
+	uint64_t waited_ns;
+	bool limited;
+
+	fuse_client_get_limited(end_of(w)->mounts[i].front, w->now_ns, &limited, &waited_ns);
+	launch_stat_set(&st->limited, limited);
+	launch_stat_set(&st->waited_ns, waited_ns);
+}
+
 /* Publishes for the agent whether the mount is served and by which server, or why it is not
  * served. */
 static void mount_publish(struct worker *w, unsigned i)
@@ -444,6 +455,7 @@ static void mount_publish(struct worker *w, unsigned i)
 	char by[IP_ADDR_STR_MAX] = "";
 
 	launch_stat_set(&st->open_files, fuse_client_open_files(m->front));
+	limits_publish(w, i);
 	if (served == was_served && strcmp(st->reason, why) == 0 &&
 	    launch_stat_get(&st->since_ns) != 0)
 		return;
@@ -503,6 +515,12 @@ static int client_ping(struct worker *w, const struct launch_ping *p)
 	if (p->mount >= w->cfg->n_mounts || end_of(w)->mounts[p->mount].unmounted)
 		return -ENOENT;
 	return fuse_client_ping(end_of(w)->mounts[p->mount].front, p, w->now_ns);
+}
+
+static void client_limit(struct worker *w, uint32_t mount, const struct launch_limits *to)
+{
+	if (mount < w->cfg->n_mounts)
+		fuse_client_set_limits(end_of(w)->mounts[mount].front, to);
 }
 
 /* Returns how many requests a stopping worker must finish first. Requests that wait in the kernel,
@@ -713,6 +731,7 @@ const struct worker_role worker_role_front = {
 	.rdma_came = client_rdma_came,
 	.rdma_bytes = client_rdma_bytes,
 	.ping = client_ping,
+	.limit = client_limit,
 	.left = client_left,
 	.serves = client_serves,
 	.peer_name = client_peer_name,

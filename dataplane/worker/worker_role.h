@@ -54,6 +54,8 @@ struct worker_role {
 	/* Begins an RDMA test, whose result the role passes to worker_send_ping(). Returns 0, or a
 	 * negative errno if the test did not begin. */
 	int (*ping)(struct worker *w, const struct launch_ping *p);
+	/* Changes the limits of a mount. NULL: the role has no mounts. */
+	void (*limit)(struct worker *w, uint32_t mount, const struct launch_limits *to);
 	/* Breaks a file lock, and reports the result as an event. NULL: the role has no file
 	 * locks. */
 	void (*lock_break)(struct worker *w, uint64_t id);

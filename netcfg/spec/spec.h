@@ -22,6 +22,11 @@
 #define SPEC_NEXT_SUFFIX ".next"
 /* Minimum MTU in bytes; workers do not start with a smaller MTU (RUDP_MTU_BASE). */
 #define SPEC_MTU_MIN 1280
+/* Limits of a mount: throughput in kB/s, and operations per second. */
+#define SPEC_RATE_MIN 100U
+#define SPEC_RATE_MAX 1000000000U
+#define SPEC_OPERATIONS_MAX 10000000U
+#define SPEC_RATE_TEXT_MAX 16
 #define SPEC_PORT_DEFAULT 7411
 #define SPEC_API_PORT_DEFAULT 7443 /* a TCP port */
 #define SPEC_ID_NOBODY 65534	   /* the kernel's overflow uid and gid, which unmapped users get */
@@ -248,7 +253,9 @@ struct spec_mount {
 	bool read_only;
 	uint32_t soft_s; /* seconds until requests fail; 0: requests wait without a limit (hard) */
 	enum spec_locks locks;
-	bool suid, dev; /* set-user-ID bits and device nodes take effect, as in mount(8) */
+	bool suid, dev;		 /* set-user-ID bits and device nodes take effect, as in mount(8) */
+	uint32_t max_kbs;	 /* limit of throughput in kB/s; 0: none */
+	uint32_t max_operations; /* limit of operations per second; 0: none */
 	struct diag_pos pos;
 };
 
@@ -442,6 +449,10 @@ const char *spec_match_format(const struct spec_match *m, char buf[static SPEC_M
 const char *spec_net_device(const struct spec_net *net);
 /* Returns whether the text is a valid name. */
 bool spec_name_is_valid(const char *text);
+/* spec_rate_parse: parses a rate such as "200MB/s"; returns 0, or -EINVAL if it is wrong or out
+ * of range. spec_rate_format: writes it to buf, of SPEC_RATE_TEXT_MAX bytes, which it returns. */
+int spec_rate_parse(const char *text, uint32_t min_kbs, uint32_t max_kbs, uint32_t *ret_kbs);
+const char *spec_rate_format(uint32_t kbs, char *buf, size_t size);
 /* Returns the normal form of the spec as YAML: it has every key, with defaults filled in, and
  * parsing it gives an equal spec. The caller frees the heap string. */
 char *spec_to_yaml(const struct spec *s);

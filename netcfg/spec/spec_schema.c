@@ -470,12 +470,19 @@ static const struct spec_key mount_keys[] = {
 		 " plenum-consistency(7).",
 	 .example = "none"},
 	{"suid", SPEC_TYPE_BOOL, .fallback = "true", FIELD(spec_mount, suid),
-	 .help = "Whether set-user-ID bits, set-group-ID bits and file capabilities take effect; false is mount(8)'s"
-		 " option nosuid.",
+	 .help = "Whether set-user-ID and set-group-ID bits and file capabilities take effect; false is mount(8)'s nosuid.",
 	 .example = "false"},
 	{"dev", SPEC_TYPE_BOOL, .fallback = "true", FIELD(spec_mount, dev),
 	 .help = "Whether device nodes can be opened; false is mount(8)'s option nodev.",
 	 .example = "false"},
+	{"max-throughput", SPEC_TYPE_RATE, .min = SPEC_RATE_MIN, .max = SPEC_RATE_MAX, FIELD(spec_mount, max_kbs),
+	 .fallback_doc = "no limit",
+	 .help = "The limit for file data that programs read and write; requests above it wait in the client.",
+	 .example = "200MB/s"},
+	{"max-operations", SPEC_TYPE_U32, .min = 1, .max = SPEC_OPERATIONS_MAX, FIELD(spec_mount, max_operations),
+	 .fallback_doc = "no limit",
+	 .help = "The limit for requests to the server per second; closing and unlocking does not count.",
+	 .example = "5000"},
 };
 static const struct spec_table mount_table = {TABLE(mount_keys), PLACE(spec_mount)};
 _Static_assert(offsetof(struct spec_mount, from_export) ==

@@ -46,6 +46,7 @@ enum spec_type {
 	SPEC_TYPE_VFS,	     /* int: SPEC_VFS_AUTO or a number */
 	SPEC_TYPE_ENUM,	     /* an enum */
 	SPEC_TYPE_SECONDS,   /* uint32_t */
+	SPEC_TYPE_RATE,	     /* uint32_t: kB/s */
 	SPEC_TYPE_IP,	     /* struct ip_addr */
 	SPEC_TYPE_RANGE,     /* struct ip_range, with the prefix length of its subnet */
 	/* two arrays char[PLENUM_NAME_MAX], one after the other: host and export */
@@ -70,7 +71,7 @@ struct spec_key {
 	const char *fallback;	  /* the default as the file would have it; NULL: there is no
 				     default */
 	const char *fallback_doc; /* describes the default in words; NULL: `fallback` is shown */
-	/* limits of numbers and seconds; for lists, max is the maximum number of entries (0:
+	/* limits of numbers, seconds and rates; for lists, max is the maximum number of entries (0:
 	 * SPEC_LIST_MAX) */
 	uint32_t min, max;
 	const char *why; /* a short reason for the limits of a number; NULL: the limits need no
@@ -102,6 +103,11 @@ struct spec_table {
 	bool has_pos; /* the struct has a diag_pos at pos_offset */
 	size_t pos_offset;
 };
+
+/* spec_rate.c: the operations of SPEC_TYPE_RATE. */
+void spec_rate_describe(const struct spec_key *k, char *buf, size_t size);
+int spec_rate_key_parse(const char *text, const struct spec_key *k, void *field);
+void spec_rate_print(const struct spec_key *k, const void *field, FILE *out);
 
 extern const struct spec_table spec_schema;
 /* The keys of net[].match, in spec_match.c. */

@@ -53,6 +53,7 @@ enum tells {
 	TELLS_STEP,   /* a step on the network */
 	TELLS_WORKER, /* a worker's restart or start, besides whatever else */
 	TELLS_KEYS,   /* running workers get a message with the keys */
+	TELLS_LIMITS, /* running workers get a message with the limits of a mount */
 	TELLS_AGENT,  /* nothing but the agent's own line */
 	TELLS_LATER,  /* of a mode or kind of host that the base is not; tested where `why` says */
 };
@@ -147,6 +148,10 @@ static const struct row rows[] = {
 	{"workers.mounts.locks", MOUNT, "from: host-b/scratch, locks: none}", TELLS_WORKER},
 	{"workers.mounts.suid", MOUNT, "from: host-b/scratch, suid: false}", TELLS_WORKER},
 	{"workers.mounts.dev", MOUNT, "from: host-b/scratch, dev: false}", TELLS_WORKER},
+	{"workers.mounts.max-throughput", MOUNT, "from: host-b/scratch, max-throughput: 9MB/s}",
+	 TELLS_LIMITS},
+	{"workers.mounts.max-operations", MOUNT, "from: host-b/scratch, max-operations: 9}",
+	 TELLS_LIMITS},
 	{"workers.exports.name", "name: scratch, path", "name: other, path", TELLS_WORKER},
 	{"workers.exports.path", "/srv/s,", "/srv/t,", TELLS_WORKER},
 	{"workers.sessions", EXPORT, "sessions: 9, " EXPORT, TELLS_WORKER},
@@ -408,7 +413,9 @@ static void check_row(const struct row *row)
 	p = plan_for(s);
 	text = plan_to_text(p);
 	workers = has_action(p, "start worker");
-	if (row->tells == TELLS_KEYS   ? workers || !has_action(p, "renew the keys of worker 1 (")
+	if (row->tells == TELLS_KEYS ? workers || !has_action(p, "renew the keys of worker 1 (")
+	    : row->tells == TELLS_LIMITS
+		    ? workers || !has_action(p, "change the limits of /mnt/scratch")
 	    : row->tells == TELLS_STEP ? p->n_steps == 0
 	    : row->tells == TELLS_WORKER
 		    ? !workers

@@ -62,6 +62,7 @@ static void test_the_next_agent_reads_the_mounts_that_were_served(void **state)
 	e = add(&cm, "/mnt/a b\n\"c\"");
 	e->what.read_only = e->no_exec = e->no_atime = true;
 	e->what.soft_s = 30;
+	e->what.limits = (struct launch_limits){9000000, 70};
 	e->what.locks = LAUNCH_LOCKS_NONE;
 	add(&cm, "/mnt/new")->state = COMMAND_MOUNT_NEW;
 	add(&cm, "/mnt/ending")->state = COMMAND_MOUNT_ENDING;
@@ -73,6 +74,8 @@ static void test_the_next_agent_reads_the_mounts_that_were_served(void **state)
 	assert_non_null(e);
 	assert_true(launch_mount_equal(&e->what, &cm.list[0].what));
 	assert_int_equal(e->what.soft_s, 30);
+	assert_int_equal(e->what.limits.bytes_per_s, 9000000);
+	assert_int_equal(e->what.limits.operations_per_s, 70);
 	assert_int_equal(e->what.locks, LAUNCH_LOCKS_NONE);
 	assert_int_equal(e->worker, 3);
 	assert_int_equal(e->state, COMMAND_MOUNT_KEPT);
@@ -237,6 +240,8 @@ static void test_a_mount_is_requested_and_ended_by_its_path(void **state)
 					    "{\"path\":\"/mnt/a\",\"peer\":\"h\",\"export\":\"\"}",
 					    HEAD ",\"locks\":\"all\"}",
 					    HEAD ",\"soft_s\":86401}",
+					    HEAD ",\"max_kbytes_per_s\":99}",
+					    HEAD ",\"max_operations_per_s\":0}",
 					    HEAD ",\"worker\":0}",
 					    HEAD ",\"nosuid\":1}",
 					    HEAD ",\"force\":true}"};

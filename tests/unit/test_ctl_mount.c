@@ -55,6 +55,10 @@ static void test_each_option_takes_effect(void **state)
 	assert_int_equal(parsed("soft=30s").soft_s, 30);
 	assert_int_equal(parsed("soft=5m").soft_s, 300);
 	assert_int_equal(parsed("soft=24h").soft_s, 86400);
+	assert_int_equal(parsed("max-throughput=100kB/s").max_kbs, 100);
+	assert_int_equal(parsed("max-throughput=1000GB/s").max_kbs, 1000000000);
+	assert_int_equal(parsed("max-throughput=5MB/s,max-throughput=none").max_kbs, 0);
+	assert_int_equal(parsed("max-operations=10000000").max_operations, 10000000);
 }
 
 static void test_a_wrong_option_is_refused_with_the_valid_ones(void **state)
@@ -73,6 +77,14 @@ static void test_a_wrong_option_is_refused_with_the_valid_ones(void **state)
 		{"soft=-1", "such as soft=30s"},
 		{"soft=99999999999999999999s", "such as soft=30s"},
 		{"soft=1d", "such as soft=30s"},
+		{"max-throughput=10", "such as max-throughput=200MB/s"},
+		{"max-throughput=99kB/s", "such as max-throughput=200MB/s"},
+		{"max-throughput=1001GB/s", "such as max-throughput=200MB/s"},
+		{"max-throughput=-1MB/s", "such as max-throughput=200MB/s"},
+		{"max-throughput=99999999999999999999MB/s", "such as max-throughput=200MB/s"},
+		{"max-operations=0", "such as max-operations=5000"},
+		{"max-operations=10000001", "such as max-operations=5000"},
+		{"max-operations=5k", "such as max-operations=5000"},
 		{"locks=all", "one of local, none and cluster"},
 		{"locks=cluster,soft=30s", "cluster locks need a hard mount"},
 	};

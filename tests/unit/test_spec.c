@@ -163,6 +163,9 @@ static void test_every_member_is_filled(void **state)
 	assert_int_equal(s->workers[0].mounts[0].locks, SPEC_LOCKS_LOCAL);
 	assert_true(s->workers[0].mounts[1].read_only);
 	assert_int_equal(s->workers[0].mounts[1].soft_s, 600);
+	assert_int_equal(s->workers[0].mounts[0].max_kbs, 0);
+	assert_int_equal(s->workers[0].mounts[1].max_kbs, 250000);
+	assert_int_equal(s->workers[0].mounts[1].max_operations, 5000);
 	assert_false(s->workers[0].mounts[1].suid || s->workers[0].mounts[1].dev);
 	assert_int_equal(s->workers[1].transport, SPEC_TRANSPORT_DPDK);
 	assert_int_equal(s->workers[1].n_cores, 4);

@@ -141,6 +141,9 @@ static void make_scalar(struct maker *m, const struct spec_table *t, const struc
 	case SPEC_TYPE_SECONDS:
 		make_seconds(m, k);
 		break;
+	case SPEC_TYPE_RATE:
+		fprintf(m->out, "%uMB/s", 1 + any(m, 1000));
+		break;
 	case SPEC_TYPE_IP:
 		fprintf(m->out, "10.%u.255.254", m->index);
 		break;

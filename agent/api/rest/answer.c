@@ -49,7 +49,7 @@ static const struct answer_member latency[] = {
 	NUMBER("p99_us"), END};
 static const struct answer_member mount[] = {
 	TEXT("path"), TEXT("peer"), TEXT("export"), TEXT("origin"), INTEGER("worker"), INTEGERS("lanes"),
-	BOOLEAN("served"), TEXT("by"), OBJECTS("latency", latency), END};
+	BOOLEAN("served"), BOOLEAN("limited"), TEXT("by"), OBJECTS("latency", latency), END};
 static const struct answer_member export[] = {
 	TEXT("name"), TEXT("path"), INTEGERS("workers"), OBJECTS("latency", latency), END};
 
@@ -71,7 +71,8 @@ static const struct answer_member listed_mount[] = {
 	TEXT("path"), TEXT("peer"), TEXT("export"), TEXT("state"), TEXT("reason"),
 	INTEGER_OR_NULL("since_s"), INTEGER("worker"), INTEGERS("lanes"), TEXT("by"),
 	BOOLEAN("read_only"), INTEGER_OR_NULL("soft_s"), INTEGER_OR_NULL("open_files"),
-	TEXT("origin"), OBJECTS("latency", latency), END};
+	INTEGER_OR_NULL("max_bytes_per_s"), INTEGER_OR_NULL("max_operations_per_s"),
+	BOOLEAN("limited"), INTEGER("waited_ms"), TEXT("origin"), OBJECTS("latency", latency), END};
 static const struct answer_member new_mount[] = {
 	TEXT("path"), TEXT("peer"), TEXT("export"), INTEGER("worker"), END};
 static const struct answer_member unmounted[] = {TEXT("unmounted"), END};

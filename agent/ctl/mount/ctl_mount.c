@@ -61,6 +61,10 @@ static int make_body(const struct ctl_mount *m, json_t **ret)
 	}
 	if (o.soft_s)
 		json_object_set_new(body, "soft_s", json_integer((json_int_t)o.soft_s));
+	if (o.max_kbs)
+		json_object_set_new(body, "max_kbytes_per_s", json_integer(o.max_kbs));
+	if (o.max_operations)
+		json_object_set_new(body, "max_operations_per_s", json_integer(o.max_operations));
 	if (m->worker)
 		json_object_set_new(body, "worker", json_integer((json_int_t)m->worker));
 	*ret = body;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Parses the source, the folder and the options of a mount. */
 #include "agent/ctl/mount/ctl_mount_options.h"
+#include "netcfg/spec/spec.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -75,6 +76,36 @@ static int parse_locks(const char *text, struct ctl_mount_options *ret, struct r
 	return -EINVAL;
 }
 
+static int parse_throughput(const char *text, struct ctl_mount_options *ret, struct reason *why)
+{
+	ret->max_kbs = 0;
+	if (strcmp(text, "none") == 0 ||
+	    spec_rate_parse(text, SPEC_RATE_MIN, SPEC_RATE_MAX, &ret->max_kbs) == 0)
+		return 0;
+	reason_set_text(why, "max-throughput needs a rate from 100kB/s to 1000GB/s, such as "
+			     "max-throughput=200MB/s, or none");
+	return -EINVAL;
+}
+
+static int parse_operations(const char *text, struct ctl_mount_options *ret, struct reason *why)
+{
+	char *end = NULL;
+	const unsigned long n = *text >= '1' && *text <= '9' ? strtoul(text, &end, 10) : 0;
+
+	ret->max_operations = 0;
+	if (strcmp(text, "none") == 0)
+		return 0;
+	if (n >= 1 && n <= SPEC_OPERATIONS_MAX && *end == '\0') {
+		ret->max_operations = (uint32_t)n;
+		return 0;
+	}
+	reason_set_text(why,
+			"max-operations needs a number from 1 to %u, such as max-operations=5000, "
+			"or none",
+			SPEC_OPERATIONS_MAX);
+	return -EINVAL;
+}
+
 static int parse_one(const char *option, struct ctl_mount_options *ret, struct reason *why)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
@@ -93,6 +124,10 @@ static int parse_one(const char *option, struct ctl_mount_options *ret, struct r
 		return parse_soft(option + 5, ret, why);
 	if (strncmp(option, "locks=", 6) == 0)
 		return parse_locks(option + 6, ret, why);
+	if (strncmp(option, "max-throughput=", 15) == 0)
+		return parse_throughput(option + 15, ret, why);
+	if (strncmp(option, "max-operations=", 15) == 0)
+		return parse_operations(option + 15, ret, why);
 	if (strcmp(option, "remount") == 0)
 		reason_set_text(why,
 				"the options of a mount cannot be changed while it is mounted; "
@@ -100,8 +135,9 @@ static int parse_one(const char *option, struct ctl_mount_options *ret, struct r
 	else
 		reason_set_text(why,
 				"unknown option '%.60s'; valid are ro, rw, nosuid, suid, nodev, "
-				"dev, noexec, exec, noatime, relatime, hard, soft=TIME and "
-				"locks=local|none|cluster",
+				"dev, noexec, exec, noatime, relatime, hard, soft=TIME, "
+				"locks=local|none|cluster, max-throughput=RATE and "
+				"max-operations=NUMBER",
 				option);
 	return -EINVAL;
 }

@@ -9,8 +9,9 @@
 
 struct ctl_mount_options {
 	bool read_only, nosuid, nodev, noexec, noatime;
-	unsigned soft_s;   /* 0: a hard mount */
-	const char *locks; /* static text: local, none or cluster */
+	unsigned soft_s;		  /* 0: a hard mount */
+	uint32_t max_kbs, max_operations; /* limits, as in plenum.yaml; 0: none */
+	const char *locks;		  /* static text: local, none or cluster */
 };
 
 /* Parses a comma-separated list of options. The last of contradicting options counts. Ignores

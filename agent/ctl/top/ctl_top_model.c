@@ -254,7 +254,10 @@ static void add_mounts(struct top_view *v, const json_t *status)
 		if (!r)
 			return;
 		r->bad = !json_is_true(json_object_get(m, "served"));
-		copy_text(r->state, sizeof(r->state), r->bad ? "waits" : "served");
+		copy_text(r->state, sizeof(r->state),
+			  r->bad					? "waits"
+			  : json_is_true(json_object_get(m, "limited")) ? "limited"
+									: "served");
 		snprintf(r->about, sizeof(r->about), "%s:%s", ctl_text(m, "peer"),
 			 ctl_text(m, "export"));
 		text_trim(r->about);

@@ -45,26 +45,38 @@ static void soft_expire(struct fuse_client *f, struct client_slot *s)
 	client_killed_abandon(f, s, -EIO);
 }
 
+/* Returns when the request of a soft mount times out. A request that a limit of the mount holds
+ * back waits for its turn, not for the server. */
+static uint64_t soft_due(const struct fuse_client *f, const struct client_slot *s)
+{
+	/* Requests of a mount worker that wait for an absent server go back to the owner, so they
+	 * have no common timeout here. */
+	const bool away = f->link != CLIENT_READY && !f->area && s->state == CLIENT_SLOT_PENDING;
+	const uint64_t gone_ns = away ? f->away_since_ns + f->soft_ns : UINT64_MAX;
+
+	return client_limits_hold(s) ? gone_ns : MIN_OF(s->arrived_ns + f->soft_ns, gone_ns);
+}
+
 /* Fails requests of a soft mount that have timed out. While the server is known to be away, all
  * queued requests share one timeout, which began when it went away. */
 static uint64_t soft_tick(struct fuse_client *f, uint64_t now_ns)
 {
-	/* Requests of a mount worker that wait for an absent server go back to the owner, so they
-	 * have no common timeout here. */
-	bool away = f->link != CLIENT_READY && !f->area;
-	uint64_t gone_ns = f->away_since_ns + f->soft_ns;
+	struct client_slot *s, *newer;
+	uint64_t due = UINT64_MAX;
 
-	while (f->oldest.newer != &f->oldest) {
-		struct client_slot *s = f->oldest.newer;
-		uint64_t due = s->arrived_ns + f->soft_ns;
+	for (s = f->oldest.newer; s != &f->oldest; s = newer) {
+		const uint64_t at = soft_due(f, s);
 
-		if (away && s->state == CLIENT_SLOT_PENDING)
-			due = MIN_OF(due, gone_ns);
-		if (now_ns < due)
-			return due;
-		soft_expire(f, s);
+		newer = s->newer;
+		if (now_ns >= at)
+			soft_expire(f, s);
+		else
+			due = MIN_OF(due, at);
+		/* Without limits the requests are in the order of their timeouts. */
+		if (now_ns < at && !f->limits.is_on)
+			break;
 	}
-	return UINT64_MAX;
+	return due;
 }
 
 static uint64_t interrupt_expire(struct fuse_client *f, uint64_t now_ns)

@@ -93,7 +93,7 @@ struct client_stage {
 };
 
 /* The active stages of a mount, by hook; each list ends with NULL. */
-#define CLIENT_STAGES_PER_HOOK 8
+#define CLIENT_STAGES_PER_HOOK 12
 #define CLIENT_STAGE_LIST(hook) const struct client_stage *hook[CLIENT_STAGES_PER_HOOK]
 struct client_stages {
 	CLIENT_STAGE_LIST(poll);
@@ -129,6 +129,7 @@ const struct client_stage *client_stage_of_cookie(const struct fuse_client *f, u
 
 /* In the order of the table. */
 extern const struct client_stage client_mount_worker_stage;
+extern const struct client_stage client_limits_stage;
 extern const struct client_stage client_init_stage;
 extern const struct client_stage client_request_stage;
 extern const struct client_stage client_locks_stage;

@@ -37,6 +37,7 @@ static const struct client_stage *const stages[] = {
 	/* clang-format off */
 	&client_mount_worker_stage,
 	&tables_stage,
+	&client_limits_stage,
 	&client_init_stage,
 	&client_request_stage,
 	&client_locks_stage,

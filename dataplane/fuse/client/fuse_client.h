@@ -58,6 +58,12 @@ void fuse_client_set_rdma(struct fuse_client *f, struct port_rdma *rdma,
  * file without extended attributes then fail with EOPNOTSUPP instead of ENODATA. Call it once,
  * before there is traffic. */
 void fuse_client_set_unlabelled(struct fuse_client *f);
+/* Changes the limits of the mount. Call it for the owner of the mount; its mount workers follow. */
+void fuse_client_set_limits(struct fuse_client *f, const struct launch_limits *to);
+/* ret_now: whether the limits hold requests back now. ret_waited_ns: how long requests of the mount
+ * have waited for that, all together. */
+void fuse_client_get_limited(const struct fuse_client *f, uint64_t now_ns, bool *ret_now,
+			     uint64_t *ret_waited_ns);
 /* Returns why the mount's data cannot use RDMA on this port, or PORT_RDMA_OK if it can. */
 enum port_rdma_reason fuse_client_rdma_reason(const struct fuse_client *f, unsigned port);
 /* Returns how many bytes of file data RDMA has transferred over this port, which must be below

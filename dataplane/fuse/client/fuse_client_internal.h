@@ -13,6 +13,7 @@
 #include "dataplane/fuse/client/tables/client_cache.h"
 #include "dataplane/fuse/client/tables/client_files.h"
 #include "dataplane/fuse/client/tables/client_pool.h"
+#include "dataplane/fuse/client/tables/client_rate.h"
 #include "dataplane/fuse/client/tables/client_tail.h"
 #include "dataplane/fuse/proto/fuse_hello.h"
 #include "dataplane/port/rdma/port_rdma.h"
@@ -91,10 +92,14 @@ struct client_slot {
 	/* After ENFILE, the request is sent again when client_files.n_dropped has this value. 0:
 	 * the server has not answered ENFILE. */
 	uint64_t retry_at;
-	uint64_t n_shown; /* value of client_prefetches.n_shown when the request was taken */
-	uint64_t arrived_ns;
-	uint64_t killed_ns; /* when the process was first found to be dying; 0: never */
-	bool interrupted;   /* the process got a signal */
+	uint64_t n_shown;    /* value of client_prefetches.n_shown when the request was taken */
+	uint64_t arrived_ns; /* when the request was read or, if a limit held it back, when that
+				ended */
+	uint64_t held_ns;    /* since when a limit of the mount holds the request back; 0: none
+				does */
+	bool paid;	     /* the limits of the mount have counted the request */
+	uint64_t killed_ns;  /* when the process was first found to be dying; 0: never */
+	bool interrupted;    /* the process got a signal */
 	/* bulk_legs: a bit for each leg over which RDMA memory was offered to the server. bulk_len:
 	 * bytes of that memory. bulk_serial: value of client_rdma.serial when the memory was
 	 * offered. */
@@ -215,6 +220,16 @@ struct client_refusal {
 	int error;	   /* negative errno for programs; 0: their requests wait */
 	uint64_t since_ns; /* time of the first refusal in a row */
 	uint64_t last_ns;  /* time of the latest refusal */
+};
+
+/* How long a mount is shown as limited after a request was held back. */
+#define CLIENT_LIMITS_SHOWN_NS (2 * NSEC_PER_SEC)
+
+/* The limits of the mount, see client_limits.c. */
+struct client_limits {
+	bool is_on;
+	uint64_t now_ns; /* time of this turn */
+	uint64_t due_ns; /* when a request that is held back may start; UINT64_MAX: none is */
 };
 
 #define CLIENT_DEFERRED_CTIME_MAX 16
@@ -380,6 +395,7 @@ struct fuse_client {
 	struct client_rdma rdma;
 	struct client_redirect redirect;
 	struct client_refusal refusal;
+	struct client_limits limits;
 	struct client_dispatch *dispatch; /* the owner's state of the mount workers; NULL: the
 					     mount has none */
 	/* Shared memory of a mount with mount workers, else NULL. */
@@ -678,6 +694,11 @@ void client_refusal_note(struct fuse_client *f, int code, uint64_t now_ns);
 void client_refusal_end(struct fuse_client *f);
 /* Returns the error with which requests fail because of the refusal; 0: requests do not fail. */
 int client_refusal_get(const struct fuse_client *f, uint64_t now_ns);
+
+/* client_limits.c: limits of throughput and operations. */
+
+/* Returns whether a limit of the mount holds the request back. */
+bool client_limits_hold(const struct client_slot *s);
 
 /* client_interrupt.c: timeouts of soft mounts, and requests of killed processes. */
 

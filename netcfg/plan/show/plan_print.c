@@ -135,11 +135,17 @@ static json_t *port_to_json(const struct plan_port *p)
 
 static void print_mount(const struct spec_mount *m, FILE *f)
 {
+	char rate[SPEC_RATE_TEXT_MAX];
+
 	fprintf(f, "mounts %s from %s/%s", m->path, m->from_host, m->from_export);
 	if (m->read_only)
 		fputs(", read-only", f);
 	if (m->soft_s)
 		fprintf(f, ", soft %us", m->soft_s);
+	if (m->max_kbs)
+		fprintf(f, ", at most %s", spec_rate_format(m->max_kbs, rate, sizeof(rate)));
+	if (m->max_operations)
+		fprintf(f, ", at most %u operations/s", m->max_operations);
 	fprintf(f, "%s%s%s\n", m->suid ? "" : ", nosuid", m->dev ? "" : ", nodev",
 		m->locks == SPEC_LOCKS_NONE	 ? ", no locks"
 		: m->locks == SPEC_LOCKS_CLUSTER ? ", cluster locks"

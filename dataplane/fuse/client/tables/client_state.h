@@ -141,6 +141,14 @@ struct client_head {
 				did not record it */
 	uint64_t lock_epoch; /* epoch of the mount's locks at the server; 0: the server manages no
 				locks of the mount */
+	/* Limits of the mount. The owner sets the first two; all workers of the mount use them. An
+	 * earlier version leaves zeros. */
+	struct client_shared_limits {
+		uint64_t bytes_per_s, operations_per_s;	    /* 0: no limit */
+		uint64_t bytes_paid_ns, operations_paid_ns; /* see client_rate.h */
+		uint64_t waited_ns;	/* how long requests have waited, all together */
+		uint64_t held_until_ns; /* until then, requests are held back or were just now */
+	} limits;
 };
 
 struct client_state {

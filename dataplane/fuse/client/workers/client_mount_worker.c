@@ -123,7 +123,8 @@ static int mount_worker_init(struct fuse_client *f)
 	r = client_reads_init(f);
 	if (r < 0)
 		return r;
-	owner = mmap(NULL, CLIENT_STATE_HEAD_BYTES, PROT_READ, MAP_SHARED, f->mount->state_fd, 0);
+	owner = mmap(NULL, CLIENT_STATE_HEAD_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+		     f->mount->state_fd, 0);
 	if (owner == MAP_FAILED)
 		return -errno;
 	f->owner = owner;

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Token bucket of a mount: limits how many units (bytes or operations) the requests of all workers
+ * of the mount use in a second. The bucket is one word in memory that the workers share, so it
+ * needs no lock and no system call, and outlives each of them. The word is the time at which all
+ * units that were taken so far are paid. A request may start when that time has come, and then adds
+ * its own units. So a large request is never refused for its size, and the average is exact.
+ *
+ * Idle time is credited for at most CLIENT_RATE_BURST_NS. Because several workers may start a
+ * request at the same moment, at most one more request per worker starts too early; the bucket
+ * counts it nevertheless.
+ */
+#ifndef PLENUM_DATAPLANE_FUSE_CLIENT_RATE_H
+#define PLENUM_DATAPLANE_FUSE_CLIENT_RATE_H
+
+#include "netcfg/base/base.h"
+
+#define CLIENT_RATE_BURST_NS (200 * NSEC_PER_MSEC)
+/* How many of the largest requests can be unpaid: as many as a mount can have workers, and some
+ * more. A word that says more is not from this clock, or from a far lower limit. */
+#define CLIENT_RATE_UNPAID_MAX 32U
+
+struct client_rate {
+	uint64_t per_s; /* units per second; 0: no limit */
+	uint64_t most;	/* units of the largest request */
+};
+
+/* Returns 0 if a request may start, otherwise the time at which to ask again. */
+uint64_t client_rate_due(const struct client_rate *r, const uint64_t *paid_ns, uint64_t now_ns);
+/* Takes the units of a request that starts now. */
+void client_rate_take(const struct client_rate *r, uint64_t *paid_ns, uint64_t units,
+		      uint64_t now_ns);
+/* Gives units back that a request took but did not use. */
+void client_rate_return(const struct client_rate *r, uint64_t *paid_ns, uint64_t units);
+
+#endif
