@@ -183,7 +183,7 @@ static const char *check_mount(const struct privsep_msg *m)
 	if (why)
 		return why;
 	if (w->read_only > 1 || w->nosuid > 1 || w->nodev > 1 || w->noexec > 1 || w->noatime > 1 ||
-	    w->force > 1)
+	    w->remount > 1 || w->force > 1)
 		return "a flag that is neither 0 nor 1";
 	if ((w->max_kbs && w->max_kbs < PRIVSEP_KBS_MIN) || w->max_kbs > PRIVSEP_KBS_MAX ||
 	    w->max_operations > PRIVSEP_OPERATIONS_MAX)

@@ -314,9 +314,10 @@ struct privsep_mount {
 	char path[PRIVSEP_PATH_MAX];
 	/* The other members are only for MOUNT; `force` is only for UNMOUNT. */
 	char peer[PLENUM_NAME_MAX], export_name[PLENUM_NAME_MAX];
-	uint32_t worker; /* id of the worker that has to serve the mount; 0: any worker */
-	uint32_t soft_s; /* 0: a hard mount */
-	uint32_t locks;	 /* enum launch_locks plus 1 */
+	uint32_t worker;  /* id of the worker that has to serve the mount; 0: any worker */
+	uint32_t soft_s;  /* 0: a hard mount */
+	uint32_t locks;	  /* enum launch_locks plus 1 */
+	uint32_t remount; /* 1: change the limits of the mount that is there */
 	uint32_t max_kbs, max_operations; /* limits, as in plenum.yaml; 0: none */
 	uint32_t read_only, nosuid, nodev, noexec, noatime;
 	uint32_t force; /* 1: unmount even if programs use the mount */

@@ -392,6 +392,12 @@ static unsigned check(const struct agent *a, const struct privsep_mount *m, stru
 	return 0;
 }
 
+static struct launch_limits limits_of(const struct privsep_mount *m)
+{
+	return (struct launch_limits){.bytes_per_s = m->max_kbs * 1000ULL,
+				      .operations_per_s = m->max_operations};
+}
+
 static void take(const struct privsep_mount *m, struct command_mount *e)
 {
 	struct launch_mount *w = &e->what;
@@ -404,8 +410,7 @@ static void take(const struct privsep_mount *m, struct command_mount *e)
 	w->dev = !m->nodev;
 	w->locks = m->locks - 1;
 	w->soft_s = m->soft_s;
-	w->limits = (struct launch_limits){.bytes_per_s = m->max_kbs * 1000ULL,
-					   .operations_per_s = m->max_operations};
+	w->limits = limits_of(m);
 	e->no_exec = m->noexec;
 	e->no_atime = m->noatime;
 	e->worker = m->worker;
@@ -458,6 +463,74 @@ static bool can_change(struct agent *a, const struct client *cl, const char *pat
 	return false;
 }
 
+/* Returns what the request would change besides the limits, or NULL. */
+static const char *fixed_difference(const struct command_mount *e, const struct privsep_mount *m)
+{
+	const struct launch_mount *w = &e->what;
+
+	if (strcmp(w->peer, m->peer) != 0 || strcmp(w->export_name, m->export_name) != 0)
+		return "the source";
+	if (w->read_only != m->read_only)
+		return "ro or rw";
+	if (w->suid == m->nosuid)
+		return "nosuid or suid";
+	if (w->dev == m->nodev)
+		return "nodev or dev";
+	if (e->no_exec != m->noexec)
+		return "noexec or exec";
+	if (e->no_atime != m->noatime)
+		return "noatime or relatime";
+	if (w->soft_s != m->soft_s)
+		return "hard or soft";
+	return w->locks + 1 != m->locks ? "locks" : NULL;
+}
+
+/* Changes the limits of a mount. The worker gets them at the next tick, without a restart. */
+static void remount(struct agent *a, const struct client *cl, const struct privsep_mount *m,
+		    struct control_reply *r)
+{
+	struct command_mount *e = command_mounts_find(&a->command_mounts, m->path);
+	const bool configured = command_mounts_is_configured(a->running.spec, m->path);
+	const char *fixed = e ? fixed_difference(e, m) : NULL;
+	struct launch_limits was;
+	struct reason why = {.code = ""};
+
+	if (configured)
+		reason_set_text(&why,
+				"%s is a mount of the configuration; change it there, and apply",
+				m->path);
+	else if (!e)
+		reason_set_text(&why, "%s is not a mount of Plenum; see 'plenum mounts'", m->path);
+	else if (e->state != COMMAND_MOUNT_KEPT || e->client || e->unmount)
+		reason_set_text(&why, "%s is being mounted or unmounted; try again", m->path);
+	else if (fixed)
+		reason_set_text(&why,
+				"remount changes only max-throughput and max-operations; to change "
+				"%s of %.150s, unmount it, and mount it again",
+				fixed, m->path);
+	if (reason_is_set(&why)) {
+		control_error(r, !e && !configured ? 404 : 409,
+			      !e && !configured ? "not-found" : "conflict", why.text, NULL);
+		return;
+	}
+	was = e->what.limits;
+	e->what.limits = limits_of(m);
+	if (command_mounts_save(&a->command_mounts) < 0) {
+		e->what.limits = was;
+		control_error(r, 500, "not-written",
+			      "the limits were not changed, because they cannot be recorded in the "
+			      "run directory",
+			      NULL);
+		return;
+	}
+	a->command_mounts.changed = true;
+	command_mounts_wake(&a->command_mounts);
+	control_note(a, cl, "new limits of %.80s requested", m->path);
+	control_json(r, 200,
+		     json_pack("{s:s, s:s, s:s, s:I}", "path", e->what.path, "peer", e->what.peer,
+			       "export", e->what.export_name, "worker", (json_int_t)e->worker));
+}
+
 void control_mount(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
 		   struct control_reply *r)
 {
@@ -470,6 +543,10 @@ void control_mount(struct agent *a, const struct client *cl, const struct privse
 	/* Notices recent unmounts first, so that the path counts as free. */
 	mounts_look(a->mounts);
 	tick(a);
+	if (m->mount.remount) {
+		remount(a, cl, &m->mount, r);
+		return;
+	}
 	status = check(a, &m->mount, &why);
 	if (status) {
 		control_error(r, status, code_of(status), why.text, NULL);

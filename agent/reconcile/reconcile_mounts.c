@@ -292,6 +292,15 @@ static struct launch_config *choose(const struct command_mount *e, struct launch
 	return best;
 }
 
+/* Sets the limits of a mount that is desired already, because a remount may have changed them. */
+static void set_limits(const struct command_mount *e, struct launch_config *desired, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		for (uint32_t j = 0; j < desired[i].n_mounts; j++)
+			if (strcmp(desired[i].mounts[j].path, e->what.path) == 0)
+				desired[i].mounts[j].limits = e->what.limits;
+}
+
 /* Adds one mount. Returns 0, or -EINVAL with the reason. */
 static int add_one(struct agent *a, const struct spec *spec, const struct plan *plan,
 		   struct command_mount *e, struct launch_config *desired, size_t n,
@@ -301,8 +310,11 @@ static int add_one(struct agent *a, const struct spec *spec, const struct plan *
 	struct launch_config *to = is ? NULL : choose(e, desired, n);
 	struct launch_mount m = e->what;
 
-	if (is && launch_mount_equal(is, &e->what))
+	if (is && launch_mount_equal(is, &e->what)) {
+		if (!command_mounts_is_configured(spec, e->what.path))
+			set_limits(e, desired, n);
 		return 0;
+	}
 	if (is)
 		reason_set_text(why,
 				"%.120s is configured as a mount of %s:%s, but was mounted from "

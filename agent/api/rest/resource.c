@@ -93,7 +93,9 @@ const struct resource resources[RESOURCE_MAX] = {
 			       "why and leaves nothing. fstab(5) and mount(8) with the type plenum do the same; see\n"
 			       "mount.plenum(8).\n\n"
 			       "  -o OPTIONS        comma-separated: ro, rw, nosuid, nodev, noexec, noatime, hard,\n"
-			       "                    soft=TIME, locks=local|none|cluster\n"
+			       "                    soft=TIME, locks=local|none|cluster, max-throughput=RATE,\n"
+			       "                    max-operations=NUMBER; with remount, changes these two limits of\n"
+			       "                    a mount that is there\n"
 			       "      --worker ID   the client worker that serves the mount, by its ID in 'plenum\n"
 			       "                    processes'; default: the one with the fewest mounts\n"}},
 	},

@@ -122,6 +122,7 @@ static const struct resource_field mount_fields[] = {
 	NUMBER("worker", mount.worker, 1, UINT32_MAX),
 	BOOLEAN("read_only", mount.read_only),
 	NUMBER("soft_s", mount.soft_s, 1, PRIVSEP_SOFT_S_MAX),
+	BOOLEAN("remount", mount.remount),
 	NUMBER("max_kbytes_per_s", mount.max_kbs, PRIVSEP_KBS_MIN, PRIVSEP_KBS_MAX),
 	NUMBER("max_operations_per_s", mount.max_operations, 1, PRIVSEP_OPERATIONS_MAX),
 	CHOICE("locks", mount.locks, locks, LAUNCH_LOCKS_LOCAL + 1),

@@ -61,6 +61,8 @@ static int make_body(const struct ctl_mount *m, json_t **ret)
 	}
 	if (o.soft_s)
 		json_object_set_new(body, "soft_s", json_integer((json_int_t)o.soft_s));
+	if (o.remount)
+		json_object_set_new(body, "remount", json_true());
 	if (o.max_kbs)
 		json_object_set_new(body, "max_kbytes_per_s", json_integer(o.max_kbs));
 	if (o.max_operations)
@@ -94,6 +96,14 @@ int ctl_mount(const struct ctl_args *a, const struct ctl_mount *m, json_t **ret)
 	return r == CTL_OK ? ask(a, RESOURCE_MOUNT, body, ret) : r;
 }
 
+static bool remounts(const struct ctl_mount *m)
+{
+	struct ctl_mount_options o;
+	struct reason why;
+
+	return ctl_mount_options_parse(m->options, &o, &why) >= 0 && o.remount;
+}
+
 int ctl_cmd_mount(const struct ctl_args *a)
 {
 	struct ctl_mount m = {
@@ -108,7 +118,7 @@ int ctl_cmd_mount(const struct ctl_args *a)
 	if (a->json) {
 		r = ctl_put_json(o);
 	} else {
-		fputs("Mounted ", stdout);
+		fputs(remounts(&m) ? "Remounted " : "Mounted ", stdout);
 		ctl_put(ctl_text(o, "path"), stdout);
 		printf(", worker %" JSON_INTEGER_FORMAT ".\n", ctl_int(o, "worker"));
 	}

@@ -23,6 +23,7 @@ static const struct {
 	{"exec", offsetof(struct ctl_mount_options, noexec), false},
 	{"noatime", offsetof(struct ctl_mount_options, noatime), true},
 	{"relatime", offsetof(struct ctl_mount_options, noatime), false},
+	{"remount", offsetof(struct ctl_mount_options, remount), true},
 };
 
 /* Returns whether the option has no effect here: it is for mount(8), systemd or boot scripts, or
@@ -128,17 +129,12 @@ static int parse_one(const char *option, struct ctl_mount_options *ret, struct r
 		return parse_throughput(option + 15, ret, why);
 	if (strncmp(option, "max-operations=", 15) == 0)
 		return parse_operations(option + 15, ret, why);
-	if (strcmp(option, "remount") == 0)
-		reason_set_text(why,
-				"the options of a mount cannot be changed while it is mounted; "
-				"unmount it, and mount it again");
-	else
-		reason_set_text(why,
-				"unknown option '%.60s'; valid are ro, rw, nosuid, suid, nodev, "
-				"dev, noexec, exec, noatime, relatime, hard, soft=TIME, "
-				"locks=local|none|cluster, max-throughput=RATE and "
-				"max-operations=NUMBER",
-				option);
+	reason_set_text(why,
+			"unknown option '%.60s'; valid are ro, rw, nosuid, suid, nodev, dev, "
+			"noexec, exec, noatime, relatime, hard, soft=TIME, "
+			"locks=local|none|cluster, max-throughput=RATE, max-operations=NUMBER and "
+			"remount",
+			option);
 	return -EINVAL;
 }
 

@@ -9,6 +9,7 @@
 
 struct ctl_mount_options {
 	bool read_only, nosuid, nodev, noexec, noatime;
+	bool remount;			  /* change the mount that is there */
 	unsigned soft_s;		  /* 0: a hard mount */
 	uint32_t max_kbs, max_operations; /* limits, as in plenum.yaml; 0: none */
 	const char *locks;		  /* static text: local, none or cluster */
