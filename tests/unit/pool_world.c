@@ -295,9 +295,10 @@ static struct op *op_clone(const struct op *ops, size_t n)
 {
 	struct op *r = calloc(n + 1, sizeof(*r));
 
-	memcpy(r, ops, n * sizeof(*r));
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
+		r[i] = ops[i];
 		r[i].value = ops[i].value ? strdup(ops[i].value) : NULL;
+	}
 	return r;
 }
 
@@ -326,7 +327,8 @@ static void add_mute(const struct message *m, uint64_t in_ns)
 	copy.ops = op_clone(m->ops, m->n_ops);
 	copy.otherwise = op_clone(m->otherwise, m->n_otherwise);
 	copy.compares = calloc(m->n_compares + 1, sizeof(*copy.compares));
-	memcpy(copy.compares, m->compares, m->n_compares * sizeof(*copy.compares));
+	for (size_t i = 0; i < m->n_compares; i++)
+		copy.compares[i] = m->compares[i];
 	add(&copy, in_ns);
 }
 

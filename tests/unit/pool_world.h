@@ -45,7 +45,7 @@ struct kv {
 struct host {
 	struct loop loop;
 	struct loop_source *timers;
-	char name[8], id[CLUSTER_ID_MAX];
+	char name[32], id[CLUSTER_ID_MAX];
 	uint64_t epoch;
 	char nonce[CLUSTER_NONCE_MAX];
 	bool has_power, runs, is_cut_off;
