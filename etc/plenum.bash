@@ -26,7 +26,9 @@ _plenum() {
 		COMPREPLY=($(compgen -W "$(plenum pool show -o POOL --no-header 2>/dev/null)" -- "$cur")) ;;
 	"locks break")
 		COMPREPLY=($(compgen -W "$(plenum locks -o ID --no-header 2>/dev/null)" -- "$cur")) ;;
-	"" | cluster | net | config | history | locks | pool | secret | fault | rdma | worker | help | help\ cluster | help\ net | help\ config | help\ history | help\ locks | help\ pool | help\ secret | help\ fault | help\ rdma | help\ worker)
+	"captures end")
+		COMPREPLY=($(compgen -W "$(plenum captures -o ID --no-header 2>/dev/null)" -- "$cur")) ;;
+	"" | captures | cluster | net | config | history | locks | pool | secret | fault | rdma | worker | help | help\ captures | help\ cluster | help\ net | help\ config | help\ history | help\ locks | help\ pool | help\ secret | help\ fault | help\ rdma | help\ worker)
 		words=("${words[@]#help}")
 		w="${words[*]}"
 		w=${w# }

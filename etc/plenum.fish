@@ -16,6 +16,8 @@ function __plenum_complete
 		case 'fault remove'
 			echo all
 			plenum fault show -o ID --no-header 2>/dev/null
+		case 'captures end'
+			plenum captures -o ID --no-header 2>/dev/null
 		case 'pool remove' 'pool set'
 			plenum pool show -o POOL --no-header 2>/dev/null
 		case plan doctor validate diff 'config show' 'config stage' inventory metrics support 'secret *'

@@ -22,6 +22,10 @@ _plenum() {
 		names=(all ${(f)"$(plenum fault show -o ID --no-header 2>/dev/null)"})
 		compadd -a names
 		return ;;
+	"captures end")
+		names=(${(f)"$(plenum captures -o ID --no-header 2>/dev/null)"})
+		compadd -a names
+		return ;;
 	"pool remove" | "pool set")
 		names=(${(f)"$(plenum pool show -o POOL --no-header 2>/dev/null)"})
 		compadd -a names

@@ -198,6 +198,7 @@ enum privsep_what { /* object that PRIVSEP_GET reads */
 		    PRIVSEP_CLUSTER_ADDRESSES,
 		    PRIVSEP_CLUSTER_DOCUMENT,
 		    PRIVSEP_ROLLOUT_STATUS,
+		    PRIVSEP_CAPTURES,
 		    PRIVSEP_LOGS,   /* the answer to PRIVSEP_GET_LOGS; has no path in the API */
 		    PRIVSEP_EVENTS, /* only in PRIVSEP_SHARED_READ */
 		    PRIVSEP_WHAT_MAX

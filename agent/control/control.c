@@ -148,6 +148,9 @@ static void on_get(struct agent *a, const struct client *cl, const struct privse
 	case PRIVSEP_FAULT:
 		control_get_fault(a, m->get.number, r);
 		break;
+	case PRIVSEP_CAPTURES:
+		control_json(r, 200, capture_list(a->capture));
+		break;
 	case PRIVSEP_OPERATIONS:
 	case PRIVSEP_OPERATION:
 		control_get_operations(a, m, r);
@@ -485,62 +488,6 @@ static void on_rollback(struct agent *a, const struct client *cl, const struct p
 	reconcile_ask_client(a, &client);
 }
 
-static void begin_capture(struct agent *a, const struct client *cl, const struct privsep_msg *m,
-			  struct control_reply *r)
-{
-	char by[REQUESTER_MAX], id_text[17];
-	struct reason why;
-	uint64_t id;
-	int k = capture_begin(a->capture, &m->capture, clients_describe(cl, by, sizeof(by)), &id,
-			      &why);
-
-	if (k == -EBUSY || k == -ENOENT) {
-		control_error(r, k == -EBUSY ? 409 : 404, k == -EBUSY ? "busy" : "not-found",
-			      why.text, NULL);
-	} else if (k < 0) {
-		control_failure(a, r, k, &(struct diag)DIAG_INIT);
-	} else {
-		control_note(a, cl,
-			     m->capture.keys
-				     ? "packet capture started, with the keys of encrypted sessions"
-				     : "packet capture started");
-		snprintf(id_text, sizeof(id_text), "%016" PRIx64, id);
-		control_created(r, json_pack("{s:s}", "capture", id_text), "/v1/captures/%s",
-				id_text);
-	}
-}
-
-/* Replies with status 202 if the capture is ending and has more packets. */
-static void on_capture(struct agent *a, const struct client *cl, const struct privsep_msg *m,
-		       int fd, struct control_reply *r)
-{
-	struct pcapng out;
-	bool more;
-	int k;
-
-	if (m->capture.act == PRIVSEP_CAPTURE_BEGIN) {
-		begin_capture(a, cl, m, r);
-		return;
-	}
-	k = capture_take(a->capture, m->capture.id, m->capture.act == PRIVSEP_CAPTURE_END, &out,
-			 &more);
-	if (k == -ENOENT) {
-		control_error(r, 404, "not-found",
-			      "no such capture: it ended because its packets were not fetched for "
-			      "five seconds, or the agent restarted",
-			      NULL);
-		return;
-	}
-	if (k < 0) {
-		control_failure(a, r, k, &(struct diag)DIAG_INIT);
-		return;
-	}
-	*r = (struct control_reply){.http_status = more ? 202 : 200,
-				    .content = PRIVSEP_PCAPNG,
-				    .text = (char *)out.bytes,
-				    .len = out.len};
-}
-
 /* ---- dispatch ---- */
 
 typedef void (*control_handler)(struct agent *a, const struct client *cl,
@@ -569,7 +516,7 @@ static const control_handler handlers[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_STOP] = control_stop,
 	[PRIVSEP_FAULT_ADD] = control_fault_add,
 	[PRIVSEP_FAULT_DEL] = control_fault_del,
-	[PRIVSEP_CAPTURE] = on_capture,
+	[PRIVSEP_CAPTURE] = control_capture,
 	[PRIVSEP_RDMA_PING] = control_rdma_ping,
 	[PRIVSEP_LOCK_BREAK] = control_lock_break,
 	[PRIVSEP_DOCTOR] = control_doctor,
@@ -626,12 +573,22 @@ static void begin_operation(struct agent *a, const struct client *cl, const stru
 	r->http_status = 202;
 }
 
+/* A list of captures shows the number of each, with which a client can also fetch packets. So the
+ * keys of a capture need the same role as its start. */
+static enum access_role role_needed(const struct agent *a, const struct privsep_msg *m)
+{
+	if (m->type == PRIVSEP_CAPTURE && m->capture.act != PRIVSEP_CAPTURE_BEGIN &&
+	    capture_has_keys(a->capture, m->capture.id))
+		return ACCESS_ADMIN;
+	return resource_role_of(m);
+}
+
 /* Returns whether the role of a network client allows the request. Clients of this host have no
  * role. */
 static bool role_covers(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 			struct control_reply *r)
 {
-	const enum access_role needed = resource_role_of(m);
+	const enum access_role needed = role_needed(a, m);
 	char message[160];
 
 	if (cl->role != PRIVSEP_API_TLS || cl->access >= needed)

@@ -125,6 +125,8 @@ void control_get_faults(struct agent *a, struct control_reply *r);
  * control_query.c. */
 void control_get_operations(struct agent *a, const struct privsep_msg *m, struct control_reply *r);
 void control_get_fault(struct agent *a, uint32_t id, struct control_reply *r);
+void control_capture(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
+		     struct control_reply *r);
 void control_fault_add(struct agent *a, const struct client *cl, const struct privsep_msg *m,
 		       int fd, struct control_reply *r);
 void control_fault_del(struct agent *a, const struct client *cl, const struct privsep_msg *m,

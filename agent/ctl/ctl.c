@@ -232,6 +232,8 @@ static const struct ctl_command commands[] = {
 	{"top", 0, 0, TAKES_TOP | TAKES_SORT | TAKES_SECONDS | TAKES_COUNT, ctl_cmd_top},
 	{"capture", 0, 0, TAKES_LEG | TAKES_SIZE | TAKES_SECONDS | TAKES_CAPTURE | TAKES_WORKER,
 	 ctl_cmd_capture},
+	{"captures end", 1, 1, DISRUPTS, ctl_cmd_captures_end},
+	{"captures", 0, 0, TAKES_TABLE, ctl_cmd_captures},
 	{"support", 0, 1, ONLY_HERE, ctl_cmd_support},
 	{"apply", 0, 0, TAKES_APPLY | TAKES_FORCE | TAKES_DRY_RUN | TAKES_EXPECT | DISRUPTS,
 	 ctl_cmd_apply},

@@ -497,6 +497,8 @@ int ctl_cmd_plan(const struct ctl_args *a);
 int ctl_cmd_ping(const struct ctl_args *a);
 int ctl_cmd_top(const struct ctl_args *a);
 int ctl_cmd_capture(const struct ctl_args *a);
+int ctl_cmd_captures(const struct ctl_args *a);
+int ctl_cmd_captures_end(const struct ctl_args *a);
 int ctl_cmd_doctor(const struct ctl_args *a);
 int ctl_cmd_support(const struct ctl_args *a);
 int ctl_cmd_version(const struct ctl_args *a);

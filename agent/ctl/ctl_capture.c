@@ -405,3 +405,80 @@ int ctl_cmd_capture(const struct ctl_args *a)
 	}
 	return r != CTL_OK ? r : e;
 }
+
+/* ---- the running capture ---- */
+
+static int print_captures(const struct ctl_args *a, const json_t *o)
+{
+	static const char *const headings[] = {"ID",	  "STATE",   "BY",     "SINCE",
+					       "LEG",	  "WORKERS", "SNAP",   "KEYS",
+					       "PACKETS", "BYTES",   "DROPPED"};
+	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
+	char text[128];
+	const json_t *e;
+	size_t i;
+
+	json_array_foreach (json_object_get(o, "captures"), i, e) {
+		const char *leg = ctl_text(e, "leg");
+
+		ctl_table_add(&t, "%s", ctl_text(e, "capture"));
+		ctl_table_add(&t, "%s", ctl_text(e, "state"));
+		ctl_table_add(&t, "%s", ctl_text(e, "by"));
+		ctl_table_add(&t, "%s",
+			      ctl_format_seconds(ctl_int(e, "since_s"), text, sizeof(text)));
+		ctl_table_add(&t, "%s", *leg ? leg : "all");
+		ctl_format_ids(json_object_get(e, "workers"), text, sizeof(text));
+		ctl_table_add(&t, "%s", text);
+		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(e, "snap"));
+		ctl_table_add(&t, "%s", json_is_true(json_object_get(e, "keys")) ? "yes" : "no");
+		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(e, "packets"));
+		ctl_table_add(&t, "%s", ctl_format_bytes(ctl_int(e, "bytes"), text, sizeof(text)));
+		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(e, "dropped"));
+	}
+	return ctl_view_print(a, &t, resources[RESOURCE_CAPTURES].columns);
+}
+
+int ctl_cmd_captures(const struct ctl_args *a)
+{
+	const struct ctl_request rq = {.resource = RESOURCE_CAPTURES, .list = "captures"};
+	json_t *o;
+	int r = ctl_ask_json(a, &rq, &o);
+
+	if (r != CTL_OK)
+		return r;
+	r = a->json ? ctl_put_json(o) : print_captures(a, o);
+	json_decref(o);
+	return r;
+}
+
+/* Packets of the last answers are of no use without the earlier ones, so they are dropped. */
+int ctl_cmd_captures_end(const struct ctl_args *a)
+{
+	const struct ctl_request rq = {.resource = RESOURCE_CAPTURE_END, .name = a->operands[0]};
+	const uint64_t until = clock_now_ns() + END_LIMIT_NS;
+	struct ctl_reply reply;
+	bool more = true;
+	size_t len;
+	int r;
+
+	if (strspn(rq.name, "0123456789abcdef") != strlen(rq.name) || !*rq.name ||
+	    strlen(rq.name) > 16) {
+		ctl_complain("'%.40s' is not an ID of 'plenum captures'", rq.name);
+		return CTL_USAGE;
+	}
+	while (more && clock_now_ns() < until) {
+		r = ctl_ask(a, &rq, &reply);
+		if (r != CTL_OK)
+			return r;
+		more = reply.status == 202;
+		len = reply.len;
+		ctl_reply_done(&reply);
+		if (more && !len)
+			(void)poll(NULL, 0, LEAVE_MS);
+	}
+	if (more) {
+		ctl_complain("the agent does not end the capture");
+		return CTL_SOFTWARE;
+	}
+	return a->json ? ctl_put_text("{}\n") : CTL_OK;
+}

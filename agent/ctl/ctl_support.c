@@ -56,6 +56,7 @@ static const struct report reports[] = {
 	{"paths.json", true, {"plenum", "-j", "paths"}},
 	{"sessions.json", true, {"plenum", "-j", "sessions"}},
 	{"faults.json", true, {"plenum", "-j", "fault", "show"}},
+	{"captures.json", true, {"plenum", "-j", "captures"}},
 	{"net.json", true, {"plenum", "-j", "net", "show"}},
 	{"metrics.txt", true, {"plenum", "metrics"}},
 	{"events.json", true, {"plenum", "-j", "events"}},

@@ -36,6 +36,9 @@ struct capture {
 	/* begun_ns: start of the capture; wall_ns: a packet's time plus wall_ns is wall clock
 	 * time */
 	uint64_t begun_ns, wall_ns;
+	/* packets, bytes: what the client has fetched; dropped: packets that did not fit into rings
+	 * which no longer exist */
+	uint64_t packets, bytes, dropped;
 	uint32_t n_interfaces;
 	bool has_section;
 	uint64_t ending_ns; /* time at which the capture began to end; 0: it is running */
@@ -258,6 +261,20 @@ static void put_statistics(struct capture *c, const struct ring *r, struct pcapn
 	}
 }
 
+/* Returns how many packets of the captured ports did not fit into the ring. */
+static uint64_t dropped_by(const struct ring *r)
+{
+	uint64_t packets, dropped, sum = 0;
+
+	for (unsigned i = 0; i < LAUNCH_PORTS_MAX; i++) {
+		if (!(r->ports >> i & 1))
+			continue;
+		packet_reader_count(&r->reader, i, &packets, &dropped);
+		sum += dropped;
+	}
+	return sum;
+}
+
 static void drop_ring(struct capture *c, struct ring *r, struct pcapng *out)
 {
 	struct ring **at = &c->rings;
@@ -266,6 +283,7 @@ static void drop_ring(struct capture *c, struct ring *r, struct pcapng *out)
 		at = &(*at)->next;
 	*at = r->next;
 	put_statistics(c, r, out);
+	c->dropped += dropped_by(r);
 	ring_free(r);
 }
 
@@ -356,6 +374,8 @@ static void put_packets(struct capture *c, uint64_t until_ns, struct pcapng *out
 			return;
 		packet_reader_take(&r->reader, &rec, to);
 		r->delivered[rec.port]++;
+		c->packets++;
+		c->bytes += rec.kept_bytes;
 	}
 }
 
@@ -413,6 +433,7 @@ int capture_begin(struct capture *c, const struct privsep_capture *what, const c
 	snprintf(c->by, sizeof(c->by), "%s", by);
 	c->begun_ns = clock_now_ns();
 	c->wall_ns = wall_offset_ns();
+	c->packets = c->bytes = c->dropped = 0;
 	c->n_interfaces = 0;
 	c->has_section = false;
 	c->ending_ns = 0;
@@ -468,7 +489,7 @@ int capture_take(struct capture *c, uint64_t id, bool last, struct pcapng *ret, 
 	loop_timer_arm(c->timer, c->setup.idle_limit_ns);
 	if (!c->has_section)
 		put_section(c, &out);
-	if (!last)
+	if (!last && !c->ending_ns) /* another client may be ending the capture */
 		add_rings(c, &out);
 	put_packets(c, until_ns, &out);
 	drop_ended(c, until_ns, &out);
@@ -479,4 +500,54 @@ int capture_take(struct capture *c, uint64_t id, bool last, struct pcapng *ret, 
 	}
 	*ret = out;
 	return 0;
+}
+
+/* ---- the list of captures ---- */
+
+bool capture_has_keys(const struct capture *c, uint64_t id)
+{
+	return id && id == c->id && c->what.keys;
+}
+
+const char *capture_of_other(const struct capture *c, uint64_t id, const char *by)
+{
+	return id && id == c->id && !c->ending_ns && strcmp(c->by, by) != 0 ? c->by : NULL;
+}
+
+static json_t *workers_to_json(const struct capture *c)
+{
+	json_t *list = json_array();
+
+	for (const struct sup_worker *w = sup_first(c->setup.sup); w; w = w->next)
+		if (ring_of(c, w))
+			json_array_append_new(list, json_integer(w->id));
+	return list;
+}
+
+static json_t *capture_to_json(const struct capture *c)
+{
+	uint64_t dropped = c->dropped;
+	char number[17];
+
+	for (const struct ring *r = c->rings; r; r = r->next)
+		dropped += dropped_by(r);
+	snprintf(number, sizeof(number), "%016" PRIx64, c->id);
+	return json_pack("{s:s, s:s, s:s, s:I, s:s, s:o, s:o, s:I, s:b, s:I, s:I, s:I}", "capture",
+			 number, "state", c->ending_ns ? "ending" : "running", "by", c->by,
+			 "since_s", (json_int_t)((clock_now_ns() - c->begun_ns) / NSEC_PER_SEC),
+			 "leg", c->what.leg, "worker",
+			 c->what.worker == PRIVSEP_CAPTURE_ALL ? json_null()
+							       : json_integer(c->what.worker),
+			 "workers", workers_to_json(c), "snap", (json_int_t)c->what.snap_bytes,
+			 "keys", c->what.keys != 0, "packets", (json_int_t)c->packets, "bytes",
+			 (json_int_t)c->bytes, "dropped", (json_int_t)dropped);
+}
+
+json_t *capture_list(const struct capture *c)
+{
+	json_t *list = json_array();
+
+	if (c->id)
+		json_array_append_new(list, capture_to_json(c));
+	return json_pack("{s:o}", "captures", list);
 }

@@ -18,6 +18,7 @@
 #include "agent/supervise/supervise.h"
 #include "netcfg/base/os/packet_ring.h"
 #include "netcfg/base/reason.h"
+#include <jansson.h>
 
 #define CAPTURE_IDLE_LIMIT_NS (5 * NSEC_PER_SEC)
 #define CAPTURE_CHUNK_BYTES (4U << 20) /* approximate size of the data of one capture_take() */
@@ -45,5 +46,12 @@ int capture_begin(struct capture *c, const struct privsep_capture *what, const c
  * false, then the capture has ended. Returns 0, -ENOENT if the capture does not exist, or -ENOMEM.
  */
 int capture_take(struct capture *c, uint64_t id, bool last, struct pcapng *ret, bool *ret_more);
+/* Returns whether the capture with that number runs and contains the keys of encrypted sessions. */
+bool capture_has_keys(const struct capture *c, uint64_t id);
+/* Returns who started that capture if it is running and was started by another user or program than
+ * `by`, else NULL. */
+const char *capture_of_other(const struct capture *c, uint64_t id, const char *by);
+/* Returns the answer to GET /v1/captures, or NULL if memory is short. */
+json_t *capture_list(const struct capture *c);
 
 #endif

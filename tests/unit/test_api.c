@@ -55,6 +55,7 @@ static void test_get_requests_become_messages(void **state)
 		{"/v1/history", PRIVSEP_HISTORY},
 		{"/v1/history/7", PRIVSEP_HISTORY_CONFIG},
 		{"/v1/faults", PRIVSEP_FAULTS},
+		{"/v1/captures", PRIVSEP_CAPTURES},
 		{"/v1/metrics", PRIVSEP_METRICS},
 		{"/v1/config/running", PRIVSEP_CONFIG_RUNNING},
 		{"/v1/config/staged", PRIVSEP_CONFIG_STAGED},
@@ -62,8 +63,7 @@ static void test_get_requests_become_messages(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(gets); i++) {
 		assert_int_equal(route("GET", gets[i].path, NULL), 0);
-		assert_int_equal(msg.type, PRIVSEP_GET);
-		assert_int_equal(msg.get.what, gets[i].what);
+		assert_true(msg.type == PRIVSEP_GET && msg.get.what == gets[i].what);
 	}
 }
 

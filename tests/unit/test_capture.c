@@ -240,6 +240,55 @@ static void test_a_worker_that_keeps_writing_is_not_read_for_ever(void **state)
 	capture_free(o.c);
 }
 
+/* The list counts what the client has fetched, and what did not fit into the ring, also of a worker
+ * that has exited; another client may end the capture. */
+static void test_a_running_capture_is_listed(void **state)
+{
+	struct fixture *f = *state;
+	json_t *list, *e;
+	struct world o;
+	pid_t pid;
+
+	begin_with(&o, f, true);
+	assert_true(capture_has_keys(o.c, o.id));
+	assert_false(capture_has_keys(o.c, o.id + 1));
+	for (unsigned i = 0; i <= BUFFER_BYTES / FRAME_BYTES; i++)
+		put(&o, clock_now_ns());
+	while (take(&o, false) && o.to.ring->tail < o.to.ring->head)
+		;
+	pid = o.w->pid;
+	for (unsigned i = 0; i < 2; i++) {
+		list = capture_list(o.c);
+		assert_int_equal(json_array_size(json_object_get(list, "captures")), 1);
+		e = json_array_get(json_object_get(list, "captures"), 0);
+		assert_string_equal(json_string_value(json_object_get(e, "by")), "uid 0");
+		assert_string_equal(json_string_value(json_object_get(e, "state")), "running");
+		assert_true(json_is_true(json_object_get(e, "keys")));
+		assert_true(json_is_null(json_object_get(e, "worker")));
+		assert_true(json_integer_value(json_object_get(e, "dropped")) > 0);
+		assert_int_equal(json_integer_value(json_object_get(e, "packets")) +
+					 json_integer_value(json_object_get(e, "dropped")),
+				 BUFFER_BYTES / FRAME_BYTES + 1);
+		assert_int_equal(json_integer_value(json_object_get(e, "bytes")),
+				 json_integer_value(json_object_get(e, "packets")) * FRAME_BYTES);
+		assert_int_equal(json_array_size(json_object_get(e, "workers")), i == 0);
+		json_decref(list);
+		if (i == 0) {
+			o.w->pid++; /* it has exited, and another one is starting */
+			o.w->state = SUP_STARTING;
+			assert_true(take(&o, false));
+			assert_int_equal(count_rings(), 0);
+		}
+	}
+	o.w->pid = pid;
+	while (take(&o, true))
+		;
+	list = capture_list(o.c);
+	assert_int_equal(json_array_size(json_object_get(list, "captures")), 0);
+	json_decref(list);
+	capture_free(o.c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -248,6 +297,7 @@ int main(void)
 		RECONCILE_TEST(test_keys_are_separate_blocks),
 		RECONCILE_TEST(test_unrequested_keys_end_the_reading),
 		RECONCILE_TEST(test_a_worker_that_keeps_writing_is_not_read_for_ever),
+		RECONCILE_TEST(test_a_running_capture_is_listed),
 	};
 
 	return cmocka_run_group_tests_name("capture", tests, NULL, NULL);

@@ -330,6 +330,11 @@ static const struct answer_member fault_id[] = {INTEGER("id"), END};
 static const struct answer_member removed[] = {INTEGER("removed"), END};
 
 static const struct answer_member capture[] = {TEXT("capture"), END};
+static const struct answer_member running_capture[] = {
+	TEXT("capture"), TEXT("state"), TEXT("by"), INTEGER("since_s"), TEXT("leg"),
+	INTEGER_OR_NULL("worker"), INTEGERS("workers"), INTEGER("snap"), BOOLEAN("keys"),
+	INTEGER("packets"), INTEGER("bytes"), INTEGER("dropped"), END};
+static const struct answer_member captures[] = {OBJECTS("captures", running_capture), END};
 static const struct answer_member ping[] = {TEXT("ping"), INTEGER("worker"), END};
 static const struct answer_member ping_result[] = { /* an answer with status 202 has only `ended` */
 	BOOLEAN("ended"), MAYBE_INTEGER("error"), MAYBE_TEXT("reason"), MAYBE_INTEGER("done"),
@@ -421,6 +426,7 @@ static const struct answer_member *const answers[RESOURCE_MAX] = {
 	[RESOURCE_FAULT_ADD] = fault_id,
 	[RESOURCE_FAULTS_REMOVE] = removed,
 	[RESOURCE_FAULT_REMOVE] = removed,
+	[RESOURCE_CAPTURES] = captures,
 	[RESOURCE_CAPTURE_BEGIN] = capture,
 	[RESOURCE_RDMA_PING_BEGIN] = ping,
 	[RESOURCE_RDMA_PING_RESULT] = ping_result,

@@ -705,6 +705,16 @@ const struct resource resources[RESOURCE_MAX] = {
 		.commands = {{"fault remove", "ID | all", "end an injected fault",
 			       "Ends a fault by its ID in 'plenum fault show', or all faults.\n"}},
 	},
+	[RESOURCE_CAPTURES] = {
+		OPERATION("GET", "/v1/captures", PRIVSEP_GET, "the running capture"),
+		.what = PRIVSEP_CAPTURES,
+		LIST("captures", "capture", TEXT),
+		.columns = "ID,STATE,BY,SINCE,LEG,WORKERS,SNAP,KEYS,PACKETS,BYTES,DROPPED",
+		.commands = {{"captures", "[TABLE OPTION...]", "list the running capture",
+			       "Lists the running capture: who started it and when, its leg and workers, the bytes kept of\n"
+			       "each packet, whether it has the keys of encrypted sessions, the packets and bytes that its\n"
+			       "client has fetched, and the packets that did not fit into the buffer. There is at most one.\n"}},
+	},
 	[RESOURCE_CAPTURE_BEGIN] = {
 		OPERATION("POST", "/v1/captures", PRIVSEP_CAPTURE, "start a capture"),
 		.role = ACCESS_OPERATE,
@@ -745,6 +755,10 @@ const struct resource resources[RESOURCE_MAX] = {
 		.continues = true,
 		NAMED(HEX, capture.id, "number"),
 		.body = RESOURCE_BODY_NONE,
+		.commands = {{"captures end", "ID", "end the running capture",
+			       "Ends a capture by its ID in 'plenum captures', also that of another user. Packets that its\n"
+			       "client has not fetched are lost; the client's file is valid up to there. Over the network,\n"
+			       "only the role admin may end a capture with keys.\n"}},
 	},
 	[RESOURCE_RDMA_PING_BEGIN] = {
 		OPERATION("POST", "/v1/rdma-pings", PRIVSEP_RDMA_PING, "start an RDMA test"),
