@@ -98,14 +98,14 @@ lab_all_cases() {
 
 # lab_case_wants CASE: all its wants in one canonical form
 lab_case_wants() {
-	local hosts=2 legs=2 nics=igb init=channel cpus=2 memory=1536 isolated='' want
+	local hosts=2 legs=2 nics=igb init=channel cpus=2 memory=1536 isolated='' apparmor=0 want
 	for want in $(lab_case_field "$1" wants); do
 		case ${want%%=*} in
-		hosts | legs | nics | init | cpus | memory | isolated) local "$want" ;;
-		*) lab_die "case $1 wants '$want': hosts=, legs=, nics=, init=, cpus=, memory= or isolated=" ;;
+		hosts | legs | nics | init | cpus | memory | isolated | apparmor) local "$want" ;;
+		*) lab_die "case $1 wants '$want': hosts=, legs=, nics=, init=, cpus=, memory=, isolated= or apparmor=" ;;
 		esac
 	done
-	echo "hosts=$hosts legs=$legs nics=$nics init=$init cpus=$cpus memory=$memory isolated=$isolated"
+	echo "hosts=$hosts legs=$legs nics=$nics init=$init cpus=$cpus memory=$memory isolated=$isolated apparmor=$apparmor"
 }
 
 # lab_run_case CASE [LOGS]: runs it in a separate process, with the lab up
@@ -208,7 +208,7 @@ lab_skip_late() { # lab_skip_late CASE...
 
 # lab_group NUMBER WANTS CASE...: boots the hosts that WANTS describes and runs the cases one after the other.
 lab_group() {
-	local number=$1 wants=$2 want name logs hosts legs nics init cpus memory isolated options=()
+	local number=$1 wants=$2 want name logs hosts legs nics init cpus memory isolated apparmor options=()
 	shift 2
 	if lab_time_is_over; then
 		lab_skip_late "$@"

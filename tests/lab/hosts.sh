@@ -108,7 +108,7 @@ lab_qemu() { # lab_qemu HOST: replaces this process by the host's QEMU
 	exec chroot "$lab_root" qemu-system-x86_64 -nodefaults -no-reboot -display none \
 		-machine q35 -accel "$accel" -cpu max,la57=off,erms=off,fsrm=off -smp "$cpus" -m "$memory" \
 		-kernel "/boot/vmlinuz-$(lab_kernel)" -initrd /initramfs.gz \
-		-append "console=ttyS0 quiet panic=-1 net.ifnames=0 mitigations=off nokaslr cryptomgr.notests no_timer_check audit=0 apparmor=0 intel_iommu=on iommu=pt hugepages=$hugepages ${isolated:+isolcpus=$isolated} lab_name=$name lab_number=$((10 + number)) lab_nics=$nics lab_init=$init lab_trees=$top:$LAB_BUILD lab_channel=$LAB_BUILD/tests/lab/channel systemd.show_status=yes" \
+		-append "console=ttyS0 quiet panic=-1 net.ifnames=0 mitigations=off nokaslr cryptomgr.notests no_timer_check audit=$apparmor apparmor=$apparmor intel_iommu=on iommu=pt hugepages=$hugepages ${isolated:+isolcpus=$isolated} lab_name=$name lab_number=$((10 + number)) lab_nics=$nics lab_init=$init lab_trees=$top:$LAB_BUILD lab_channel=$LAB_BUILD/tests/lab/channel systemd.show_status=yes" \
 		-device intel-iommu,caching-mode=on -device virtio-serial-pci,max_ports=16 \
 		-fsdev local,id=host,path=/lab-host,security_model=none,readonly=on,multidevs=remap \
 		-device virtio-9p-pci,fsdev=host,mount_tag=host \
@@ -122,10 +122,10 @@ lab_qemu() { # lab_qemu HOST: replaces this process by the host's QEMU
 
 # lab_up OPTIONS...: boots the hosts and returns when all of them answer.
 lab_up() {
-	local hosts=2 legs=2 nics=igb init=channel memory=1536 cpus=2 isolated='' accel=tcg hugepages=160 channels=8 name ready
+	local hosts=2 legs=2 nics=igb init=channel memory=1536 cpus=2 isolated='' apparmor=0 accel=tcg hugepages=160 channels=8 name ready
 	while [ $# -gt 0 ]; do
 		case $1 in
-		--hosts | --legs | --nics | --init | --memory | --cpus | --isolated | --accel)
+		--hosts | --legs | --nics | --init | --memory | --cpus | --isolated | --apparmor | --accel)
 			[ $# -ge 2 ] || lab_die "$1 wants a value"
 			local "${1#--}=$2"
 			shift 2
@@ -140,9 +140,10 @@ lab_up() {
 	systemd) [ -x /lib/systemd/systemd ] || lab_die "up: --init systemd, and there is none here: apt-get install systemd" ;;
 	*) lab_die "up: --init channel or systemd, not '$init'" ;;
 	esac
+	case $apparmor in 0 | 1) ;; *) lab_die "up: --apparmor 0 or 1, not '$apparmor'" ;; esac
 	lab_prepare
 	lab_claim
-	printf '%s=%q\n' hosts "$hosts" legs "$legs" nics "$nics" init "$init" memory "$memory" cpus "$cpus" isolated "$isolated" accel "$accel" \
+	printf '%s=%q\n' hosts "$hosts" legs "$legs" nics "$nics" init "$init" memory "$memory" cpus "$cpus" isolated "$isolated" apparmor "$apparmor" accel "$accel" \
 		hugepages $hugepages channels $channels >"$lab_state/wants"
 	mkfifo "$lab_state/lifeline" "$lab_state/ready"
 	export lab_root lab_state here top

@@ -31,13 +31,14 @@ agent_run() { # agent_run HOST [OPTION...]: starts it with the host's file, and 
 	on "$1" sh -c "PLENUM_MODULE_DIR='$LAB_BUILD/dataplane' '$LAB_BUILD/agent/plenumd' ${*:2} >>/run/plenumd.log 2>&1 &"
 }
 
-# service_install: what `make install` makes, in the case's folder of logs. service_start HOST [SED-SCRIPT]: the steps of a
-# package's scripts and of the administrator, with the host's shipped example, edited by the script.
+# service_install: what `make install` makes, in the case's folder of logs. service_unpack HOST: the steps of a package's
+# scripts. service_start HOST [SED-SCRIPT]: these and the steps of the administrator, with the host's shipped example, edited
+# by the script.
 service_install() {
 	make -s -C "$LAB_BUILD" install DESTDIR="$lab_case_logs/root" >"$lab_case_logs/install" 2>&1
 }
 
-service_start() {
+service_unpack() {
 	script_on "$1" <<-EOF
 		tar -C '$lab_case_logs/root' -c . | tar -C / -xm --keep-directory-symlink
 		systemd-sysusers
@@ -46,6 +47,10 @@ service_start() {
 		printf '[Service]\nWatchdogSec=10\n' >/run/systemd/system/plenumd.service.d/test.conf
 		systemctl daemon-reload
 	EOF
+}
+
+service_start() {
+	service_unpack "$1"
 	sed /^cluster:/d "$here/../../etc/examples/$1.yaml" | sed "${2:-}" | lab_sh "$1" sh -c 'cat >/etc/plenum/plenum.yaml'
 	on "$1" systemctl start plenumd # returns when the agent reports ready
 	[ "$(property "$1" ActiveState)" = active ]
