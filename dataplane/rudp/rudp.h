@@ -120,6 +120,11 @@ struct rudp_ops {
 	/* Server: Returns whether rudp_responses_short() may end this session. If the op is NULL,
 	 * it may end any session. */
 	bool (*may_end)(void *user, struct rudp_session *s);
+	/* Client: the server accepted the session, and rudp_session_proof() tells who the server
+	 * is. Return 0 to use the session. After a negative errno, the session counts as refused
+	 * with that code and with the word of rudp_session_refuse_with(). If the op is NULL, the
+	 * client uses any session. */
+	int (*accepted)(void *user, struct rudp_session *s);
 	/* Reports an event of a session or path. path: index into the list of
 	 * rudp_session_paths. */
 	void (*event)(void *user, struct rudp_session *s, enum rudp_event e, unsigned path,
@@ -136,6 +141,24 @@ enum rudp_security {
 };
 #define RUDP_KEYS_MAX 2
 #define RUDP_KEY_BYTES 32
+#define RUDP_CERTIFICATE_MAX 320
+#define RUDP_HOST_MAX 64
+
+/* The identity of this host. rudp proves the key to peers that have an identity too, and sends them
+ * the certificate, whose content only the application knows. */
+struct rudp_host_key {
+	bool used; /* false: this host has no identity */
+	uint8_t secret[RUDP_KEY_BYTES], public[RUDP_KEY_BYTES];
+	uint8_t certificate[RUDP_CERTIFICATE_MAX];
+	uint16_t certificate_len;
+};
+
+/* The key that a peer has proved in the handshake, and the certificate that it sent. */
+struct rudp_proof {
+	uint8_t key[RUDP_KEY_BYTES];
+	const uint8_t *certificate;
+	size_t certificate_len;
+};
 
 struct rudp_limits {		    /* a value of 0 selects the default, which is given in
 				       brackets */
@@ -189,6 +212,7 @@ struct rudp_config {
 	/* The cluster's keys, 32 random bytes each. Peers may use any of them in handshakes with
 	 * this endpoint; its own handshakes use the first. */
 	uint8_t keys[RUDP_KEYS_MAX][RUDP_KEY_BYTES];
+	struct rudp_host_key host_key; /* needs security */
 	struct rudp_port_info ports[RUDP_PORTS_MAX];
 	unsigned n_ports;
 };
@@ -255,6 +279,14 @@ void rudp_session_close(struct rudp_session *s, uint64_t now_ns);
 /* Server, for use within `accept`: sends one word, such as a name, with the refusal. The word is
  * cut after 44 bytes. */
 void rudp_session_refuse_with(struct rudp_session *s, const char *word);
+/* For use within `accept` and `accepted`: returns what the peer has proved; NULL: the handshake was
+ * by the cluster's key alone. */
+const struct rudp_proof *rudp_session_proof(const struct rudp_session *s);
+/* For use within `accept` and `accepted`: sets whose certificate the peer has, for rudp_expel().
+ * epoch: of the certificate. */
+void rudp_session_set_host(struct rudp_session *s, const char *host, uint64_t epoch);
+/* Returns the name that rudp_session_set_host() has set; "": none. */
+const char *rudp_session_host(const struct rudp_session *s);
 /* Server: returns the source address of the client's HELLO, which a cookie has validated. */
 void rudp_session_from(const struct rudp_session *s, struct datagram_addr *ret);
 /* Client: returns the word of the last refusal ("" if it had none), and the address from which the
@@ -396,6 +428,9 @@ void rudp_port_set_label(struct rudp *r, unsigned port, uint32_t label, uint64_t
  */
 int rudp_set_keys(struct rudp *r, const uint8_t (*keys)[RUDP_KEY_BYTES], unsigned n_keys,
 		  uint64_t now_ns);
+/* Ends the sessions with that host whose certificates have this epoch or an earlier one, as
+ * rudp_set_keys() ends sessions. Returns the number of ended sessions. */
+int rudp_expel(struct rudp *r, const char *host, uint64_t epoch, uint64_t now_ns);
 /* Call when the host refused to send datagrams of this size to dst after ops->tx had taken them. */
 void rudp_too_big(struct rudp *r, unsigned port, const struct datagram_addr *dst, uint32_t bytes,
 		  uint64_t now_ns);

@@ -187,12 +187,20 @@ static void short_packets_round_trip(void **state)
 	uint8_t p[64] = {0}, hello[WIRE_HELLO_BYTES];
 	uint64_t cookie;
 	uint8_t highest;
-	size_t n = wire_put_challenge(p, &c, 77);
+	size_t n = wire_put_challenge(p, &c, 77, NULL);
+	const uint8_t *key = p;
 
-	assert_int_equal(wire_get_challenge(p, n, &cookie), 0);
+	assert_int_equal(wire_get_challenge(p, n, &cookie, &key), 0);
 	assert_int_equal(cookie, 77);
-	assert_int_equal(wire_get_challenge(p, n - 1, &cookie), -EBADMSG);
+	assert_null(key);
+	assert_int_equal(wire_get_challenge(p, n - 1, &cookie, &key), -EBADMSG);
 	assert_true(n <= WIRE_HELLO_BYTES); /* a reply to unauthenticated hosts */
+	n = wire_put_challenge(p, &c, 78, (const uint8_t *)"0123456789abcdef0123456789abcdef");
+	assert_int_equal(wire_get_challenge(p, n, &cookie, &key), 0);
+	assert_int_equal(cookie, 78);
+	assert_memory_equal(key, "0123456789abcdef0123456789abcdef", WIRE_KEY_BYTES);
+	assert_int_equal(wire_get_challenge(p, n - 1, &cookie, &key), -EBADMSG);
+	assert_true(n <= WIRE_HELLO_BYTES + WIRE_KEY_BYTES); /* the HELLO that asks is padded */
 
 	n = wire_put_join(p, &c, &j);
 	assert_int_equal(wire_get_join(p, n, &got_j), 0);

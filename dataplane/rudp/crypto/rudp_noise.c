@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The Noise handshake NNpsk0, in the order of the specification: first the symmetric state, then
- * the handshake state. It does not depend on packets, so tests can check it against the published
- * vectors.
+ * The Noise handshakes NNpsk0 and IKpsk1, in the order of the specification: first the symmetric
+ * state, then the handshake state. It does not depend on packets, so tests can check it against the
+ * published vectors.
  */
 #include "dataplane/rudp/crypto/rudp_noise.h"
 #include "netcfg/base/base.h"
@@ -18,9 +18,11 @@
 #define TAG RUDP_AEAD_TAG_BYTES
 #define REKEY_NONCE UINT64_MAX
 
-static const char *const names[RUDP_CIPHER_MAX] = {
-	[RUDP_AESGCM] = "Noise_NNpsk0_25519_AESGCM_SHA256",
-	[RUDP_CHACHAPOLY] = "Noise_NNpsk0_25519_ChaChaPoly_SHA256",
+static const char *const names[2][RUDP_CIPHER_MAX] = {
+	{[RUDP_AESGCM] = "Noise_NNpsk0_25519_AESGCM_SHA256",
+	 [RUDP_CHACHAPOLY] = "Noise_NNpsk0_25519_ChaChaPoly_SHA256"},
+	{[RUDP_AESGCM] = "Noise_IKpsk1_25519_AESGCM_SHA256",
+	 [RUDP_CHACHAPOLY] = "Noise_IKpsk1_25519_ChaChaPoly_SHA256"},
 };
 
 void rudp_noise_wipe(void *p, size_t len)
@@ -173,19 +175,40 @@ static int dh(const uint8_t own[KEY], const uint8_t other[KEY], uint8_t ret[KEY]
 	return r;
 }
 
-int rudp_noise_init(struct rudp_noise *ns, enum rudp_cipher cipher, bool initiator,
-		    const uint8_t psk[KEY], const void *prologue, size_t len)
+static int begin(struct rudp_noise *ns, const uint8_t psk[KEY], const void *prologue, size_t len)
 {
-	size_t n = strlen(names[cipher]);
+	const char *name = names[ns->ik][ns->cipher];
+	size_t n = strlen(name);
 
-	*ns = (struct rudp_noise){.cipher = cipher, .initiator = initiator};
 	memcpy(ns->psk, psk, KEY);
 	if (n <= HASH)
-		memcpy(ns->h, names[cipher], n);
-	else if (EVP_Digest(names[cipher], n, ns->h, NULL, EVP_sha256(), NULL) != 1)
+		memcpy(ns->h, name, n);
+	else if (EVP_Digest(name, n, ns->h, NULL, EVP_sha256(), NULL) != 1)
 		return -EIO;
 	memcpy(ns->ck, ns->h, HASH);
 	return mix_hash(ns, prologue, len);
+}
+
+int rudp_noise_init(struct rudp_noise *ns, enum rudp_cipher cipher, bool initiator,
+		    const uint8_t psk[KEY], const void *prologue, size_t len)
+{
+	*ns = (struct rudp_noise){.cipher = cipher, .initiator = initiator};
+	return begin(ns, psk, prologue, len);
+}
+
+int rudp_noise_init_ik(struct rudp_noise *ns, enum rudp_cipher cipher, const uint8_t psk[KEY],
+		       const struct rudp_noise_pair *own, const uint8_t *rs, const void *prologue,
+		       size_t len)
+{
+	int r;
+
+	*ns = (struct rudp_noise){.cipher = cipher, .initiator = rs != NULL, .ik = true};
+	memcpy(ns->s, own->secret, KEY);
+	memcpy(ns->s_public, own->public, KEY);
+	if (rs)
+		memcpy(ns->rs, rs, KEY);
+	r = begin(ns, psk, prologue, len);
+	return r ? r : mix_hash(ns, rs ? rs : own->public, KEY);
 }
 
 void rudp_noise_done(struct rudp_noise *ns)
@@ -193,44 +216,78 @@ void rudp_noise_done(struct rudp_noise *ns)
 	rudp_noise_wipe(ns, sizeof(*ns));
 }
 
-/* Mixes the tokens of a message into the handshake state: psk and e for the initiator's message, e
- * and ee for the responder's. pub: the sender's public key e. */
-static int tokens(struct rudp_noise *ns, bool first, const uint8_t pub[KEY])
+/* Mixes the secret that a pair of keys gives: MixKey(DH(own, other)). */
+static int mix_dh(struct rudp_noise *ns, const uint8_t own[KEY], const uint8_t other[KEY])
 {
 	uint8_t secret[KEY];
-	int r = first ? mix_key_and_hash(ns, ns->psk, KEY) : 0;
+	int r = dh(own, other, secret);
 
-	r = r ? r : mix_hash(ns, pub, KEY);
-	/* With a pre-shared key, the specification requires MixKey after every token e. */
-	r = r ? r : mix_key(ns, pub, KEY);
-	if (first || r)
-		return r;
-	r = dh(ns->e, ns->re, secret);
 	r = r ? r : mix_key(ns, secret, KEY);
 	rudp_noise_wipe(secret, sizeof(secret));
 	return r;
 }
 
+/* Mixes the tokens of a message up to the first encrypted part: psk and e for the initiator's
+ * message of NNpsk0, e and ee for the responder's; e and es, and e, ee and se, for those of IKpsk1.
+ * pub: the sender's public key e. */
+static int tokens(struct rudp_noise *ns, bool first, const uint8_t pub[KEY])
+{
+	int r = first && !ns->ik ? mix_key_and_hash(ns, ns->psk, KEY) : 0;
+
+	r = r ? r : mix_hash(ns, pub, KEY);
+	/* With a pre-shared key, the specification requires MixKey after every token e. */
+	r = r ? r : mix_key(ns, pub, KEY);
+	if (r || (first && !ns->ik))
+		return r;
+	if (first) /* es */
+		return ns->initiator ? mix_dh(ns, ns->e, ns->rs) : mix_dh(ns, ns->s, ns->re);
+	r = mix_dh(ns, ns->e, ns->re); /* ee */
+	if (r || !ns->ik)
+		return r;
+	return ns->initiator ? mix_dh(ns, ns->s, ns->re) : mix_dh(ns, ns->e, ns->rs); /* se */
+}
+
+/* Mixes the last tokens of the first message of IKpsk1. */
+static int tokens_ss_psk(struct rudp_noise *ns)
+{
+	int r = mix_dh(ns, ns->s, ns->rs);
+
+	return r ? r : mix_key_and_hash(ns, ns->psk, KEY);
+}
+
 int rudp_noise_write(struct rudp_noise *ns, const uint8_t e[KEY], const void *payload, size_t len,
 		     uint8_t *ret_msg)
 {
+	uint8_t *at = ret_msg + KEY;
 	int r;
 
 	memcpy(ns->e, e, KEY);
 	r = public_key(e, ret_msg);
 	r = r ? r : tokens(ns, ns->initiator, ret_msg);
-	return r ? r : encrypt_and_hash(ns, payload, len, ret_msg + KEY);
+	if (ns->ik && ns->initiator) {
+		r = r ? r : encrypt_and_hash(ns, ns->s_public, KEY, at);
+		r = r ? r : tokens_ss_psk(ns);
+		at += KEY + TAG;
+	}
+	return r ? r : encrypt_and_hash(ns, payload, len, at);
 }
 
 int rudp_noise_read(struct rudp_noise *ns, const uint8_t *msg, size_t len, uint8_t *ret_payload)
 {
+	const size_t over = rudp_noise_overhead(ns->ik, !ns->initiator);
+	const uint8_t *at = msg + KEY;
 	int r;
 
-	if (len < RUDP_NOISE_OVERHEAD)
+	if (len < over)
 		return -EBADMSG;
 	memcpy(ns->re, msg, KEY);
 	r = tokens(ns, !ns->initiator, msg);
-	return r ? r : decrypt_and_hash(ns, msg + KEY, len - RUDP_NOISE_OVERHEAD, ret_payload);
+	if (ns->ik && !ns->initiator) {
+		r = r ? r : decrypt_and_hash(ns, at, KEY, ns->rs);
+		r = r ? r : tokens_ss_psk(ns);
+		at += KEY + TAG;
+	}
+	return r ? r : decrypt_and_hash(ns, at, len - over, ret_payload);
 }
 
 int rudp_noise_split(struct rudp_noise *ns, struct rudp_noise_keys *ret)

@@ -66,7 +66,9 @@ static int config_check(const struct rudp_config *cfg)
 	if (!cfg->ops || cfg->n_ports == 0 || cfg->n_ports > RUDP_PORTS_MAX)
 		return -EINVAL;
 	if ((unsigned)cfg->security >= RUDP_SECURITY_MAX || cfg->n_keys > RUDP_KEYS_MAX ||
-	    (cfg->n_keys == 0) != (cfg->security == RUDP_SECURITY_NONE))
+	    (cfg->n_keys == 0) != (cfg->security == RUDP_SECURITY_NONE) ||
+	    (cfg->host_key.used && (cfg->n_keys == 0 || cfg->host_key.certificate_len == 0 ||
+				    cfg->host_key.certificate_len > RUDP_CERTIFICATE_MAX)))
 		return -EINVAL;
 	if (cfg->limits.sessions > RUDP_INDEX_MASK + 1 ||
 	    cfg->limits.calls_per_session > WIRE_SLOTS_MAX)

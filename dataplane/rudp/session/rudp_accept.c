@@ -31,8 +31,9 @@ struct hello_in {
 	struct wire_hello_body b;
 	struct rudp_noise noise;
 	uint8_t key; /* index of the key that sealed the HELLO, in this endpoint's list of keys */
-	uint8_t body[WIRE_HELLO_BODY_BYTES + WIRE_HELLO_APP_MAX]; /* the opened body, to which b.app
-								     points */
+	struct rudp_proof proof; /* valid if h.identity is set */
+	/* the opened body, to which b.app and proof point */
+	uint8_t body[RUDP_PROOF_MAX + WIRE_HELLO_BODY_BYTES + WIRE_HELLO_APP_MAX];
 	uint64_t hash;
 };
 
@@ -75,6 +76,16 @@ static bool cookie_good(const struct rudp *r, unsigned port, const struct datagr
 			  cookie == cookie_make(r, port, src, number, period - 1));
 }
 
+/* Returns the public key to send with CHALLENGE; NULL: the client does not ask for it, or this host
+ * has none. */
+static const uint8_t *challenge_key(const struct rudp *r, const struct hello_in *in)
+{
+	return r->cfg.host_key.used && in->h.identity &&
+			       WIRE_HELLO_BYTES + in->h.body_len >= WIRE_CHALLENGE_KEY_BYTES
+		       ? r->cfg.host_key.public
+		       : NULL;
+}
+
 static void challenge_send(struct rudp *r, const struct hello_in *in, uint64_t now)
 {
 	struct wire_common c = {.type = WIRE_CHALLENGE,
@@ -87,7 +98,8 @@ static void challenge_send(struct rudp *r, const struct hello_in *in, uint64_t n
 		raw->len = (uint8_t)wire_put_challenge(raw->bytes, &c,
 						       cookie_make(r, in->port, in->src,
 								   in->h.client_number,
-								   now / COOKIE_PERIOD_NS));
+								   now / COOKIE_PERIOD_NS),
+						       challenge_key(r, in));
 }
 
 /* ------------------------------------------------------------------ answers */
@@ -100,6 +112,7 @@ static size_t answer_put(struct hello_in *in, enum wire_type type, enum rudp_cip
 	struct wire_common c = {
 		.type = type, .path = in->c->path, .session = in->h.client_number, .pn = in->c->pn};
 	struct wire_answer a = {.cipher = cipher,
+				.identity = cipher && in->h.identity,
 				.body_len = (uint16_t)(len + (cipher ? RUDP_NOISE_OVERHEAD : 0))};
 	size_t n = wire_put_answer(ret, &c, &a);
 	uint8_t e[RUDP_NOISE_KEY_BYTES];
@@ -161,12 +174,15 @@ static int accept_make(struct rudp_session *s, struct hello_in *in)
 				.security = (uint8_t)security};
 	uint8_t body[RUDP_ANSWER_MAX], msg[WIRE_ANSWER_BYTES + RUDP_ANSWER_MAX];
 	struct rudp_noise_keys keys;
-	size_t n;
+	size_t n = 0;
 	int res = rudp_token_make(r, s->key, s->number, a.token);
 
 	if (res)
 		return res;
-	n = wire_put_accept_body(body, &a);
+	if (in->h.identity)
+		n = wire_put_certificate(body, r->cfg.host_key.certificate,
+					 r->cfg.host_key.certificate_len);
+	n += wire_put_accept_body(body + n, &a);
 	s->labels = r->labels;
 	s->n_addrs_confirmed = r->n_addrs;
 	memcpy(body + n, r->addrs, (size_t)r->n_addrs * WIRE_ADDR_BYTES);
@@ -216,6 +232,41 @@ static bool end_older(struct rudp *r, const struct hello_in *in)
 	return true;
 }
 
+/* Opens the sealed body of HELLO with one of the cluster's keys. Returns 0 or -EBADMSG. */
+static int body_unseal(const struct rudp *r, struct hello_in *in, unsigned key, const uint8_t *hdr)
+{
+	const struct rudp_host_key *own = &r->cfg.host_key;
+	struct rudp_noise_pair pair;
+	int res;
+
+	if (!in->h.identity) {
+		res = rudp_noise_init(&in->noise, in->h.cipher, false, r->cfg.keys[key], hdr,
+				      WIRE_HELLO_BYTES);
+	} else {
+		memcpy(pair.secret, own->secret, sizeof(pair.secret));
+		memcpy(pair.public, own->public, sizeof(pair.public));
+		res = rudp_noise_init_ik(&in->noise, in->h.cipher, r->cfg.keys[key], &pair, NULL,
+					 hdr, WIRE_HELLO_BYTES);
+		rudp_noise_wipe(&pair, sizeof(pair));
+	}
+	return res ? res : rudp_noise_read(&in->noise, in->h.body, in->h.body_len, in->body);
+}
+
+/* Reads the certificate at the start of an opened body. Advances *body and *len behind it. */
+static bool proof_get(struct hello_in *in, const uint8_t **body, size_t *len)
+{
+	struct rudp_proof *p = &in->proof;
+	size_t n;
+
+	if (wire_get_certificate(*body, *len, &p->certificate, &p->certificate_len))
+		return false;
+	memcpy(p->key, in->noise.rs, sizeof(p->key));
+	n = WIRE_CERTIFICATE_HEAD_BYTES + p->certificate_len;
+	*body += n;
+	*len -= n;
+	return true;
+}
+
 /* Opens the sealed part of HELLO. Returns NULL on success, or the word to send with the refusal. */
 static const char *body_open(const struct rudp *r, struct hello_in *in, const uint8_t *data)
 {
@@ -227,18 +278,21 @@ static const char *body_open(const struct rudp *r, struct hello_in *in, const ui
 	if (in->h.cipher) {
 		int res = -EBADMSG;
 
-		if (in->h.cipher >= RUDP_CIPHER_MAX || len > sizeof(in->body) + RUDP_NOISE_OVERHEAD)
+		if (in->h.cipher >= RUDP_CIPHER_MAX || (in->h.identity && !r->cfg.host_key.used) ||
+		    len > sizeof(in->body) + rudp_noise_overhead(in->h.identity, true))
 			return "key-mismatch";
 		for (unsigned i = 0; i < r->cfg.n_keys && res; i++) {
-			res = rudp_noise_init(&in->noise, in->h.cipher, false, r->cfg.keys[i], data,
-					      WIRE_HELLO_BYTES);
-			res = res ? res : rudp_noise_read(&in->noise, body, len, in->body);
+			res = body_unseal(r, in, i, data);
 			in->key = (uint8_t)i;
 		}
 		if (res)
 			return "key-mismatch";
 		body = in->body;
-		len -= RUDP_NOISE_OVERHEAD;
+		len -= rudp_noise_overhead(in->h.identity, true);
+		if (in->h.identity && !proof_get(in, &body, &len))
+			return "bad-hello";
+	} else if (in->h.identity) {
+		return "bad-hello";
 	}
 	return wire_get_hello_body(body, len, &in->b) ? "bad-hello" : NULL;
 }
@@ -264,7 +318,9 @@ static int session_accept(struct rudp *r, struct hello_in *in, uint64_t now,
 	memcpy(s->peer_token, in->b.token, sizeof(s->peer_token));
 	s->last_rx_ns = now;
 	s->hello_from = *in->src;
+	s->proof = in->h.identity ? &in->proof : NULL;
 	res = r->ops->accept(r->user, s, in->b.app, in->b.app_len, &s->user);
+	s->proof = NULL;
 	if (res) {
 		memcpy(word, s->refusal, WIRE_REFUSE_TEXT_MAX + 1);
 		rudp_session_unplace(s);

@@ -11,8 +11,15 @@
 #include "dataplane/rudp/wire/wire.h"
 
 /* Maximum number of bytes of the sealed body of an answer to HELLO. */
-#define RUDP_ANSWER_MAX \
-	(WIRE_ACCEPT_BODY_BYTES + WIRE_ADDRS_MAX * WIRE_ADDR_BYTES + RUDP_NOISE_OVERHEAD)
+#define RUDP_PROOF_MAX (WIRE_CERTIFICATE_HEAD_BYTES + WIRE_CERTIFICATE_MAX)
+#define RUDP_ANSWER_MAX                                                               \
+	(RUDP_PROOF_MAX + WIRE_ACCEPT_BODY_BYTES + WIRE_ADDRS_MAX * WIRE_ADDR_BYTES + \
+	 RUDP_NOISE_OVERHEAD)
+/* The same for HELLO. */
+#define RUDP_HELLO_MAX \
+	(RUDP_PROOF_MAX + WIRE_HELLO_BODY_BYTES + WIRE_HELLO_APP_MAX + RUDP_NOISE_IK_OVERHEAD)
+_Static_assert(RUDP_HELLO_MAX <= RUDP_ANSWER_MAX, "rudp_handshake.body has space for both");
+_Static_assert(RUDP_ANSWER_MAX + WIRE_ANSWER_BYTES < 1232, "fits into a packet of the least MTU");
 
 /* Maximum time after which a refused client tries again; up to a quarter is added to it. */
 #define RUDP_REFUSED_MOST_NS (4 * NSEC_PER_SEC)
@@ -21,6 +28,7 @@
  * answer. Server: the ACCEPT, which is kept until the client has confirmed it. */
 struct rudp_handshake {
 	struct rudp_noise noise;
+	bool identity;	  /* client: the handshake is IKpsk1, which proves identities */
 	bool chosen, due; /* client: the handshake continues on `path`; server: ACCEPT must be sent
 			     at the next poll */
 	uint8_t path;
@@ -53,6 +61,23 @@ void rudp_accept_versions(struct rudp *r, unsigned port, const struct datagram_a
 /* Processes JOIN. data: the packet as rudp_rx_open() returned it. */
 int rudp_accept_join(struct rudp_session *s, unsigned port, const struct datagram_addr *src,
 		     const struct wire_common *c, const uint8_t *data, size_t len, uint64_t now);
+
+/* rudp_hello_paths.c: the paths that a client tries */
+/* Returns a bit for each port from which to reach `a`: the ports in the subnet of `a`. If there are
+ * none, returns the ports with routes to other subnets. If there are none either, returns all ports
+ * of the address family of `a`. */
+unsigned rudp_hello_ports(const struct rudp *r, const struct ip_addr *a, unsigned *ret);
+/* Adds paths to the addresses that the client tries. There may be more combinations of port and
+ * address than paths. Combinations in which port and address belong together come first, so that
+ * each port has a path and each address is tried. */
+void rudp_hello_add_seeds(struct rudp_session *s, uint64_t now);
+/* Adds paths to the addresses that the server listed, beginning with that index. */
+void rudp_hello_add_addresses(struct rudp_session *s, unsigned first, uint64_t now);
+/* Returns the stamp of a packet of the handshake: microseconds. */
+static inline uint32_t rudp_stamp(uint64_t now)
+{
+	return (uint32_t)(now / NSEC_PER_USEC);
+}
 
 /* rudp_hello.c: client side of the handshake */
 void rudp_hello_start(struct rudp_session *s, uint64_t now);

@@ -3,13 +3,14 @@
  * Client side of the handshake. The client sends HELLO, gets CHALLENGE, sends HELLO again with the
  * cookie of CHALLENGE, and gets ACCEPT or REFUSE. After ACCEPT it sends JOIN for each further path.
  * After CHALLENGE, the handshake continues on one path at a time: with the cookie received there,
- * the client builds the first Noise message, which covers all clear fields of HELLO. The server
- * side is rudp_accept.c.
+ * the client builds the first Noise message, which covers all clear fields of HELLO. If both hosts
+ * have an identity, CHALLENGE has the public key of the server's host, and the handshake proves the
+ * keys of both. A forged key there makes the handshake fail, because the server's certificate,
+ * which ACCEPT has, must be for the same key. The server side is rudp_accept.c.
  */
 #include "dataplane/rudp/session/rudp_session_internal.h"
 #include <stdio.h>
 
-#define HELLO_FIRST_NS (5 * NSEC_PER_MSEC)
 #define HELLO_SOON_NS (100 * NSEC_PER_MSEC) /* longest interval of HELLOs in the first seconds */
 #define HELLO_LATE_NS (500 * NSEC_PER_MSEC)
 #define HELLO_SOON_FOR_NS (5 * NSEC_PER_SEC)
@@ -29,145 +30,6 @@
 #define FAILED_MOST 16U
 /* A session that lasted shorter than this ended right after it began. */
 #define LASTING_NS NSEC_PER_SEC
-
-static uint32_t stamp_of(uint64_t now)
-{
-	return (uint32_t)(now / NSEC_PER_USEC);
-}
-
-/* Returns a bit for each port from which to reach `a`: the ports in the subnet of `a`. If there are
- * none, returns the ports with routes to other subnets. If there are none either, returns all ports
- * of the address family of `a`. */
-static unsigned ports_for(const struct rudp *r, const struct ip_addr *a, unsigned *ret)
-{
-	unsigned in_subnet = 0, routed = 0, any = 0;
-	unsigned behind[RUDP_PORTS_MAX] = {0}, all[RUDP_PORTS_MAX] = {0};
-
-	for (unsigned i = 0; i < r->cfg.n_ports; i++) {
-		const struct rudp_port_info *port = &r->cfg.ports[i];
-		struct ip_prefix net = {port->local.ip, port->prefix_len};
-
-		if (net.addr.family != a->family)
-			continue;
-		all[any++] = i;
-		if (port->routed)
-			behind[routed++] = i;
-		if (ip_prefix_contains(&net, a))
-			ret[in_subnet++] = i;
-	}
-	if (in_subnet)
-		return in_subnet;
-	memcpy(ret, routed ? behind : all, sizeof(behind));
-	return routed ? routed : any;
-}
-
-static struct rudp_path *path_find(struct rudp_session *s, unsigned port,
-				   const struct datagram_addr *remote)
-{
-	for (unsigned i = 0; i < s->n_paths; i++)
-		if (s->paths[i].state != PATH_NONE && s->paths[i].port == port &&
-		    rudp_addr_equal(&s->paths[i].remote, remote))
-			return &s->paths[i];
-	return NULL;
-}
-
-void rudp_hello_classify(struct rudp_session *s, struct rudp_path *p, uint64_t now)
-{
-	uint32_t own = s->r->cfg.ports[p->port].label;
-	bool standby = own && p->peer_label ? own != p->peer_label : p->crossed;
-
-	if (p->standby == standby)
-		return;
-	p->standby = standby;
-	p->hello_again = true;
-	p->class_stamp = stamp_of(now);
-	p->hello_ns = now;
-	p->hello_interval = HELLO_FIRST_NS;
-	rudp_session_touch(s);
-}
-
-/* Returns whether the port and the server's address belong together: their labels are equal or,
- * while a label is unknown, their positions in the two lists are equal. port: the k-th of n usable
- * ports; order: position of the server's address in its list. */
-static bool is_pair(const struct rudp_session *s, unsigned port, unsigned k, unsigned n,
-		    unsigned order, uint32_t label)
-{
-	uint32_t own = s->r->cfg.ports[port].label;
-
-	return own && label ? own == label : n <= 1 || order % n == k;
-}
-
-static struct rudp_path *path_new(struct rudp_session *s, unsigned port,
-				  const struct datagram_addr *remote, uint64_t now)
-{
-	for (unsigned i = 0; i < RUDP_PATHS_MAX; i++) {
-		struct rudp_path *p = &s->paths[i];
-
-		if (p->state != PATH_NONE)
-			continue;
-		rudp_path_init(s, i, port, remote, false, now);
-		p->state = PATH_JOINING;
-		p->hello_ns = now;
-		p->hello_interval = HELLO_FIRST_NS;
-		return p;
-	}
-	return NULL;
-}
-
-/* Adds paths to one address of the peer. straight: adds the paths whose port and address belong
- * together (is_pair); not straight: adds those with the other combinations of port and address. */
-static void paths_add(struct rudp_session *s, const struct datagram_addr *remote, unsigned order,
-		      uint32_t label, bool straight, uint64_t now)
-{
-	unsigned ports[RUDP_PORTS_MAX];
-	unsigned n = ports_for(s->r, &remote->ip, ports);
-
-	for (unsigned k = 0; k < n; k++) {
-		struct rudp_path *p = path_find(s, ports[k], remote);
-		bool is_new = !p;
-
-		if (is_pair(s, ports[k], k, n, order, label) != straight)
-			continue;
-		p = p ? p : path_new(s, ports[k], remote, now);
-		if (!p)
-			continue;
-		p->crossed = n > 1 && order % n != k;
-		if (!p->label_pn) /* if label_pn is set, a LABEL has already brought a newer
-				     label */
-			p->peer_label = label;
-		rudp_hello_classify(s, p, now);
-		if (is_new) /* only the first HELLO or JOIN of the path carries the flag */
-			p->hello_again = false;
-	}
-}
-
-/* Adds paths to the addresses that the client tries. There may be more combinations of port and
- * address than paths. Combinations in which port and address belong together come first, so that
- * each port has a path and each address is tried. */
-static void seeds_add(struct rudp_session *s, uint64_t now)
-{
-	for (unsigned pass = 0; pass < 2; pass++)
-		for (unsigned i = 0; i < s->n_seeds; i++) {
-			unsigned at = (s->first_seed + i) % s->n_seeds;
-
-			paths_add(s, &s->seeds[at], at, 0, pass == 0, now);
-		}
-}
-
-static void addresses_add(struct rudp_session *s, unsigned first, uint64_t now)
-{
-	const struct rudp_handshake *o = s->handshake;
-
-	for (unsigned pass = 0; pass < 2; pass++)
-		for (unsigned i = first; i < o->n_addrs; i++) {
-			const struct wire_addr *a = &o->addrs[i];
-			struct datagram_addr remote = {.port = a->port};
-
-			remote.ip.family = a->family == 4 ? AF_INET : AF_INET6;
-			memcpy(remote.ip.bytes, a->ip, sizeof(remote.ip.bytes));
-			paths_add(s, &remote, i, a->label, pass == 0, now);
-		}
-}
 
 static uint64_t pause_draw(struct rudp_session *s, unsigned n, uint64_t first, uint64_t most)
 {
@@ -208,11 +70,37 @@ void rudp_hello_start(struct rudp_session *s, uint64_t now)
 	rudp_session_renumber(s);
 	s->connecting_ns = now;
 	s->rotate_ns = now + NSEC_PER_SEC;
-	seeds_add(s, now);
+	rudp_hello_add_seeds(s, now);
+}
+
+/* Begins the Noise handshake. server_key: the public key of the server's host; NULL: without proof
+ * of identities. */
+static int noise_begin(struct rudp_session *s, struct rudp_handshake *o, const uint8_t *server_key)
+{
+	const struct rudp_config *cfg = &s->r->cfg;
+	struct rudp_noise_pair pair;
+	int res;
+
+	if (!server_key)
+		return rudp_noise_init(&o->noise, s->r->cipher, true, cfg->keys[s->key], o->hdr,
+				       sizeof(o->hdr));
+	memcpy(pair.secret, cfg->host_key.secret, sizeof(pair.secret));
+	memcpy(pair.public, cfg->host_key.public, sizeof(pair.public));
+	res = rudp_noise_init_ik(&o->noise, s->r->cipher, cfg->keys[s->key], &pair, server_key,
+				 o->hdr, sizeof(o->hdr));
+	rudp_noise_wipe(&pair, sizeof(pair));
+	return res;
+}
+
+/* Returns the number of bytes of HELLO's body before it is sealed. */
+static size_t plain_len(const struct rudp_session *s, bool identity)
+{
+	return WIRE_HELLO_BODY_BYTES + s->hello_len +
+	       (identity ? WIRE_CERTIFICATE_HEAD_BYTES + s->r->cfg.host_key.certificate_len : 0);
 }
 
 /* Builds the sealed part of HELLO, which is o->body_len bytes in o->body. */
-static int body_make(struct rudp_session *s, struct rudp_handshake *o)
+static int body_make(struct rudp_session *s, struct rudp_handshake *o, const uint8_t *server_key)
 {
 	struct rudp *r = s->r;
 	struct wire_hello_body b = {.identity = r->cfg.identity,
@@ -222,42 +110,48 @@ static int body_make(struct rudp_session *s, struct rudp_handshake *o)
 				    .slots = (uint16_t)r->lim.calls_per_session,
 				    .security = r->cfg.security,
 				    .app_len = s->hello_len};
-	uint8_t plain[WIRE_HELLO_BODY_BYTES + WIRE_HELLO_APP_MAX], e[RUDP_NOISE_KEY_BYTES];
-	size_t len;
+	uint8_t plain[RUDP_PROOF_MAX + WIRE_HELLO_BODY_BYTES + WIRE_HELLO_APP_MAX];
+	uint8_t e[RUDP_NOISE_KEY_BYTES];
+	size_t len = 0;
 	int res = rudp_token_make(r, s->key, s->number, b.token);
 
 	if (res)
 		return res;
-	len = wire_put_hello_body(plain, &b);
+	if (server_key)
+		len = wire_put_certificate(plain, r->cfg.host_key.certificate,
+					   r->cfg.host_key.certificate_len);
+	len += wire_put_hello_body(plain + len, &b);
 	memcpy(plain + len, s->hello, s->hello_len);
 	len += s->hello_len;
 	if (r->cfg.security == RUDP_SECURITY_NONE) {
 		memcpy(o->body, plain, len);
 		return 0;
 	}
-	res = rudp_noise_init(&o->noise, r->cipher, true, r->cfg.keys[s->key], o->hdr,
-			      sizeof(o->hdr));
+	res = noise_begin(s, o, server_key);
 	res = res ? res : rudp_noise_random(e);
 	res = res ? res : rudp_noise_write(&o->noise, e, plain, len, o->body);
 	rudp_noise_wipe(e, sizeof(e));
 	return res;
 }
 
-/* Builds the HELLO that is sent on p from now on, and repeated there. */
+/* Builds the HELLO that is sent on p from now on, and repeated there. server_key: as CHALLENGE has
+ * it, or NULL. */
 static int handshake_make(struct rudp_session *s, struct rudp_path *p, uint64_t cookie,
-			  uint64_t now)
+			  const uint8_t *server_key, uint64_t now)
 {
 	struct rudp_handshake *o = s->handshake;
 	bool sealed = s->r->cfg.security != RUDP_SECURITY_NONE;
 	struct wire_common c = {.type = WIRE_HELLO,
 				.path = p->index,
 				.flags = p->standby ? WIRE_F_STANDBY : 0,
-				.pn = stamp_of(now)};
+				.pn = rudp_stamp(now)};
 	struct wire_hello h = {.client_number = s->number, .cookie = cookie};
 
-	o->body_len = (uint16_t)(WIRE_HELLO_BODY_BYTES + s->hello_len +
-				 (sealed ? RUDP_NOISE_OVERHEAD : 0));
+	o->identity = server_key != NULL;
+	o->body_len = (uint16_t)(plain_len(s, o->identity) +
+				 (sealed ? rudp_noise_overhead(o->identity, true) : 0));
 	h.body_len = o->body_len;
+	h.identity = o->identity;
 	h.cipher = sealed ? s->r->cipher : RUDP_CIPHER_NONE;
 	wire_put_hello(o->hdr, &c, &h);
 	o->path = p->index;
@@ -266,17 +160,18 @@ static int handshake_make(struct rudp_session *s, struct rudp_path *p, uint64_t 
 	o->stamp = c.pn;
 	o->n_sent = 0;
 	s->key = 0;
-	return body_make(s, o);
+	return body_make(s, o, server_key);
 }
 
 static int hello_send(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 {
+	static const uint8_t padding[WIRE_KEY_BYTES];
 	struct rudp_handshake *o = s->handshake;
 	struct wire_common c = {.type = WIRE_HELLO,
 				.path = p->index,
 				.flags = p->standby ? WIRE_F_STANDBY : 0,
-				.pn = stamp_of(now)};
-	struct wire_hello h = {.client_number = s->number};
+				.pn = rudp_stamp(now)};
+	struct wire_hello h = {.client_number = s->number, .identity = s->r->cfg.host_key.used};
 	struct datagram pkt = {.hdr_len = WIRE_HELLO_BYTES};
 
 	if (o->chosen && o->path == p->index) {
@@ -285,6 +180,10 @@ static int hello_send(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 		pkt.payload_len = o->body_len;
 		o->n_sent++;
 	} else {
+		if (h.identity) {
+			pkt.payload = padding;
+			pkt.payload_len = h.body_len = sizeof(padding);
+		}
 		wire_put_hello(pkt.hdr, &c, &h);
 	}
 	return rudp_transmit(s->r, p->port, &p->remote, &pkt);
@@ -298,7 +197,7 @@ static int join_send(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 				.flags = p->standby ? WIRE_F_STANDBY : 0,
 				.session = s->peer_number,
 				.pn = (uint32_t)serial};
-	struct wire_join j = {.cookie = p->cookie, .stamp = stamp_of(now)};
+	struct wire_join j = {.cookie = p->cookie, .stamp = rudp_stamp(now)};
 	struct datagram pkt = {.payload = NULL};
 	int res;
 
@@ -422,9 +321,10 @@ static int challenge_rx(struct rudp_session *s, struct rudp_path *p, const uint8
 			size_t len, uint64_t now)
 {
 	struct rudp_handshake *o = s->handshake;
+	const uint8_t *key;
 	uint64_t cookie;
 
-	if (wire_get_challenge(data, len, &cookie) || s->state != SESSION_CONNECTING)
+	if (wire_get_challenge(data, len, &cookie, &key) || s->state != SESSION_CONNECTING)
 		return -EBADMSG;
 	if (o->chosen && o->path == p->index) {
 		/* The worker has not accepted the cookie: it has restarted, or this client was too
@@ -440,7 +340,7 @@ static int challenge_rx(struct rudp_session *s, struct rudp_path *p, const uint8
 	}
 	if (o->chosen)
 		return 0;
-	if (handshake_make(s, p, cookie, now)) {
+	if (handshake_make(s, p, cookie, s->r->cfg.host_key.used ? key : NULL, now)) {
 		o->chosen = false;
 		return -EBADMSG;
 	}
@@ -453,7 +353,7 @@ static void accept_list(struct rudp_session *s, const struct wire_accept *a, uin
 {
 	memcpy(s->handshake->addrs, a->addrs, a->n_addrs * sizeof(a->addrs[0]));
 	s->handshake->n_addrs = a->n_addrs;
-	addresses_add(s, 0, now);
+	rudp_hello_add_addresses(s, 0, now);
 }
 
 void rudp_hello_address(struct rudp_session *s, unsigned index, const struct wire_addr *a,
@@ -465,7 +365,7 @@ void rudp_hello_address(struct rudp_session *s, unsigned index, const struct wir
 				    the list is missing */
 		return;
 	o->addrs[o->n_addrs++] = *a;
-	addresses_add(s, index, now);
+	rudp_hello_add_addresses(s, index, now);
 	rudp_session_touch(s);
 }
 
@@ -480,7 +380,7 @@ static void foreign_paths_retire(struct rudp_session *s, uint64_t now)
 
 		if (p->state == PATH_NONE)
 			continue;
-		n = ports_for(s->r, &p->remote.ip, ports);
+		n = rudp_hello_ports(s->r, &p->remote.ip, ports);
 		while (k < n && ports[k] != p->port)
 			k++;
 		if (k < n)
@@ -497,10 +397,10 @@ static void foreign_paths_retire(struct rudp_session *s, uint64_t now)
 void rudp_hello_port(struct rudp_session *s, uint64_t now)
 {
 	if (s->state == SESSION_CONNECTING)
-		seeds_add(s, now);
+		rudp_hello_add_seeds(s, now);
 	if (s->state == SESSION_UP) {
 		foreign_paths_retire(s, now);
-		addresses_add(s, 0, now);
+		rudp_hello_add_addresses(s, 0, now);
 	}
 	rudp_session_touch(s);
 }
@@ -547,7 +447,8 @@ static int answer_open(struct rudp_session *s, const struct wire_common *c, cons
 		*ret_len = a.body_len;
 		return 0;
 	}
-	if (s->r->cfg.security == RUDP_SECURITY_NONE || a.cipher != s->r->cipher)
+	if (s->r->cfg.security == RUDP_SECURITY_NONE || a.cipher != s->r->cipher ||
+	    a.identity != o->identity)
 		return -EBADMSG;
 	res = rudp_noise_read(&noise, a.body, a.body_len, ret);
 	if (res == 0) {
@@ -576,19 +477,86 @@ static int session_secure(struct rudp_session *s, const struct wire_accept *a, b
 	return res ? -EBADMSG : 0;
 }
 
+static void refused(struct rudp_session *s, const struct datagram_addr *src, int code,
+		    const char *word, uint64_t now)
+{
+	bool again = s->refused_code == code && !strcmp(s->refusal, word) &&
+		     now < s->refused_ns + REFUSED_AGAIN_NS;
+
+	s->refused_code = code;
+	snprintf(s->refusal, sizeof(s->refusal), "%s", word);
+	s->refused_by = *src;
+	rudp_session_touch(s);
+	if (again)
+		return;
+	s->refused_ns = now;
+	rudp_session_event(s, RUDP_SESSION_REFUSED, 0, code);
+}
+
+/* Decodes the body of ACCEPT. proof: the server's certificate, if the handshake proves identities;
+ * it points into the body. */
+static int accept_get(const struct rudp_handshake *o, const uint8_t *body, size_t len,
+		      struct rudp_proof *proof, struct wire_accept *ret)
+{
+	size_t n;
+
+	if (!o->identity)
+		return wire_get_accept_body(body, len, ret);
+	if (wire_get_certificate(body, len, &proof->certificate, &proof->certificate_len))
+		return -EBADMSG;
+	memcpy(proof->key, o->noise.rs, sizeof(proof->key));
+	n = WIRE_CERTIFICATE_HEAD_BYTES + proof->certificate_len;
+	return wire_get_accept_body(body + n, len - n, ret);
+}
+
+/* Asks the application whether it accepts this server. Otherwise handles the server like one that
+ * refuses this client. */
+static bool server_accepted(struct rudp_session *s, const struct rudp_path *p,
+			    const struct rudp_proof *proof, uint64_t now)
+{
+	char word[WIRE_REFUSE_TEXT_MAX + 1];
+	const struct datagram_addr from = p->remote;
+	const unsigned path = p->index;
+	int code = 0;
+
+	s->peer_host[0] = '\0';
+	s->peer_host_epoch = 0;
+	if (!s->r->ops->accepted)
+		return true;
+	memcpy(word, s->refusal, sizeof(word));
+	s->refusal[0] = '\0';
+	s->proof = proof;
+	code = s->r->ops->accepted(s->r->user, s);
+	s->proof = NULL;
+	if (code == 0) {
+		memcpy(s->refusal, word, sizeof(word));
+		return true;
+	}
+	memcpy(word, s->refusal, sizeof(word));
+	hello_restart(s, 0, now);
+	refused_pause(s, path, code, now);
+	refused(s, &from, code, word, now);
+	return false;
+}
+
 static int accept_rx(struct rudp_session *s, struct rudp_path *p, const struct wire_common *c,
 		     const uint8_t *data, size_t len, uint64_t now)
 {
 	uint8_t body[RUDP_ANSWER_MAX];
+	struct rudp_proof proof = {.certificate = NULL};
 	struct wire_accept a;
 	size_t body_len;
 	bool authenticated;
-	uint32_t rtt_us = stamp_of(now) - c->pn;
+	uint32_t rtt_us = rudp_stamp(now) - c->pn;
 
 	if (s->state != SESSION_CONNECTING)
 		return -EBADMSG; /* a second answer: the session is up already */
 	if (answer_open(s, c, data, len, body, &body_len, &authenticated) ||
-	    wire_get_accept_body(body, body_len, &a) || session_secure(s, &a, authenticated))
+	    accept_get(s->handshake, body, body_len, &proof, &a))
+		return -EBADMSG;
+	if (!server_accepted(s, p, proof.certificate ? &proof : NULL, now))
+		return 0;
+	if (session_secure(s, &a, authenticated))
 		return -EBADMSG;
 	s->handshake->chosen = false;
 	s->handshake->n_late = s->handshake->n_stale = 0;
@@ -605,22 +573,6 @@ static int accept_rx(struct rudp_session *s, struct rudp_path *p, const struct w
 		rudp_path_set_up(s, p, now);
 	rudp_session_touch(s);
 	return 0;
-}
-
-static void refused(struct rudp_session *s, const struct datagram_addr *src, int code,
-		    const char *word, uint64_t now)
-{
-	bool again = s->refused_code == code && !strcmp(s->refusal, word) &&
-		     now < s->refused_ns + REFUSED_AGAIN_NS;
-
-	s->refused_code = code;
-	snprintf(s->refusal, sizeof(s->refusal), "%s", word);
-	s->refused_by = *src;
-	rudp_session_touch(s);
-	if (again)
-		return;
-	s->refused_ns = now;
-	rudp_session_event(s, RUDP_SESSION_REFUSED, 0, code);
 }
 
 static int refuse_rx(struct rudp_session *s, const struct datagram_addr *src,
@@ -656,7 +608,7 @@ int rudp_hello_joined(struct rudp_session *s, struct rudp_path *p, const struct 
 	if (!s->is_client || wire_get_join(data, len, &j))
 		return -EBADMSG;
 	s->last_rx_ns = now;
-	rtt_us = stamp_of(now) - j.stamp;
+	rtt_us = rudp_stamp(now) - j.stamp;
 	if (rtt_us < 1000000 && p->rtt.srtt == 0)
 		rudp_path_rtt(p, MAX_OF(rtt_us, 1U) * NSEC_PER_USEC, 0, now);
 	rudp_session_touch(s);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Changes of the cluster's keys while sessions run. A running session does not need the cluster's
- * key, because its packets are protected by its own keys. It ends nevertheless when the key of its
- * handshake is removed, so that hosts that know only the removed key lose access.
+ * Changes of the cluster's keys, and revoked hosts, while sessions run. A running session does not
+ * need the cluster's key, because its packets are protected by its own keys. It ends nevertheless
+ * when the key of its handshake is removed, so that hosts that know only the removed key lose
+ * access.
  */
 #include "dataplane/rudp/session/rudp_session_internal.h"
 
@@ -57,6 +58,24 @@ int rudp_set_keys(struct rudp *r, const uint8_t (*keys)[RUDP_KEY_BYTES], unsigne
 	for (unsigned i = 0; i < r->n_sessions; i++)
 		if (r->sessions[i] && r->sessions[i]->is_client)
 			rudp_hello_unpause(r->sessions[i], now_ns);
+	return n;
+}
+
+int rudp_expel(struct rudp *r, const char *host, uint64_t epoch, uint64_t now_ns)
+{
+	int n = 0;
+
+	r->now = now_ns;
+	for (unsigned i = 0; i < r->n_sessions; i++) {
+		struct rudp_session *s = r->sessions[i];
+
+		if (!s || s->state != SESSION_UP || s->key_gone || s->peer_host_epoch > epoch ||
+		    strcmp(s->peer_host, host) != 0)
+			continue;
+		s->key_gone = true;
+		rudp_session_touch(s);
+		n++;
+	}
 	return n;
 }
 

@@ -4,6 +4,7 @@
  * rudp_session_end.c ends it.
  */
 #include "dataplane/rudp/session/rudp_session_internal.h"
+#include <stdio.h>
 #include <sys/mman.h>
 
 #define PAGE ((size_t)4096) /* size of a memory page; each array starts on a page */
@@ -148,6 +149,22 @@ void rudp_session_refuse_with(struct rudp_session *s, const char *word)
 
 	memcpy(s->refusal, word, n);
 	s->refusal[n] = '\0';
+}
+
+const struct rudp_proof *rudp_session_proof(const struct rudp_session *s)
+{
+	return s->proof;
+}
+
+void rudp_session_set_host(struct rudp_session *s, const char *host, uint64_t epoch)
+{
+	snprintf(s->peer_host, sizeof(s->peer_host), "%s", host);
+	s->peer_host_epoch = epoch;
+}
+
+const char *rudp_session_host(const struct rudp_session *s)
+{
+	return s->peer_host;
 }
 
 void rudp_session_from(const struct rudp_session *s, struct datagram_addr *ret)

@@ -5,8 +5,9 @@
  * down: rudp.c (poll, stateless replies, public functions), rudp_session_poll.c, rudp_rx.c
  * (received packets), rudp_accept.c (server side of the handshake), rudp_standing.c (which clients
  * still acknowledge responses), rudp_label.c and rudp_port.c (changes of ports), rudp_keys.c,
- * rudp_session_end.c, rudp_hello.c (client side of the handshake), rudp_session.c (memory and
- * number of a session), rudp_index.c (finds sessions for handshakes and RESETs).
+ * rudp_session_end.c, rudp_hello.c (client side of the handshake), rudp_hello_paths.c,
+ * rudp_session.c (memory and number of a session), rudp_index.c (finds sessions for handshakes and
+ * RESETs).
  */
 #ifndef PLENUM_DATAPLANE_RUDP_SESSION_INTERNAL_H
 #define PLENUM_DATAPLANE_RUDP_SESSION_INTERNAL_H

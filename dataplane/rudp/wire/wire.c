@@ -11,7 +11,7 @@ size_t wire_put_hello(uint8_t *p, const struct wire_common *c, const struct wire
 	wire_put_common(p, c);
 	wire_put64(p + 16, h->client_number);
 	wire_put64(p + 24, h->cookie);
-	p[32] = h->cipher;
+	p[32] = (uint8_t)(h->cipher | (h->identity ? WIRE_CIPHER_IDENTITY : 0));
 	p[33] = 0;
 	wire_put16(p + 34, h->body_len);
 	return WIRE_HELLO_BYTES;
@@ -31,17 +31,28 @@ size_t wire_put_hello_body(uint8_t *p, const struct wire_hello_body *b)
 	return WIRE_HELLO_BODY_BYTES;
 }
 
-size_t wire_put_challenge(uint8_t *p, const struct wire_common *c, uint64_t cookie)
+size_t wire_put_challenge(uint8_t *p, const struct wire_common *c, uint64_t cookie,
+			  const uint8_t *key)
 {
 	wire_put_common(p, c);
 	wire_put64(p + 16, cookie);
-	return WIRE_CHALLENGE_BYTES;
+	if (!key)
+		return WIRE_CHALLENGE_BYTES;
+	memcpy(p + WIRE_CHALLENGE_BYTES, key, WIRE_KEY_BYTES);
+	return WIRE_CHALLENGE_KEY_BYTES;
+}
+
+size_t wire_put_certificate(uint8_t *p, const uint8_t *certificate, size_t len)
+{
+	wire_put16(p, (uint16_t)len);
+	memcpy(p + WIRE_CERTIFICATE_HEAD_BYTES, certificate, len);
+	return WIRE_CERTIFICATE_HEAD_BYTES + len;
 }
 
 size_t wire_put_answer(uint8_t *p, const struct wire_common *c, const struct wire_answer *a)
 {
 	wire_put_common(p, c);
-	p[16] = a->cipher;
+	p[16] = (uint8_t)(a->cipher | (a->identity ? WIRE_CIPHER_IDENTITY : 0));
 	p[17] = 0;
 	wire_put16(p + 18, a->body_len);
 	return WIRE_ANSWER_BYTES;
@@ -173,7 +184,8 @@ int wire_get_hello(const uint8_t *p, size_t len, struct wire_hello *ret)
 		return -EBADMSG;
 	ret->client_number = wire_get64(p + 16);
 	ret->cookie = wire_get64(p + 24);
-	ret->cipher = p[32];
+	ret->cipher = p[32] & (uint8_t)~WIRE_CIPHER_IDENTITY;
+	ret->identity = p[32] & WIRE_CIPHER_IDENTITY;
 	ret->body_len = wire_get16(p + 34);
 	ret->body = p + WIRE_HELLO_BYTES;
 	return ret->client_number && len == WIRE_HELLO_BYTES + (size_t)ret->body_len ? 0 : -EBADMSG;
@@ -198,11 +210,26 @@ int wire_get_hello_body(const uint8_t *p, size_t len, struct wire_hello_body *re
 	return 0;
 }
 
-int wire_get_challenge(const uint8_t *p, size_t len, uint64_t *ret_cookie)
+int wire_get_challenge(const uint8_t *p, size_t len, uint64_t *ret_cookie, const uint8_t **ret_key)
 {
-	if (len != WIRE_CHALLENGE_BYTES)
+	if (len != WIRE_CHALLENGE_BYTES && len != WIRE_CHALLENGE_KEY_BYTES)
 		return -EBADMSG;
 	*ret_cookie = wire_get64(p + 16);
+	*ret_key = len == WIRE_CHALLENGE_KEY_BYTES ? p + WIRE_CHALLENGE_BYTES : NULL;
+	return 0;
+}
+
+int wire_get_certificate(const uint8_t *p, size_t len, const uint8_t **ret, size_t *ret_len)
+{
+	size_t n;
+
+	if (len < WIRE_CERTIFICATE_HEAD_BYTES)
+		return -EBADMSG;
+	n = wire_get16(p);
+	if (n == 0 || n > WIRE_CERTIFICATE_MAX || n > len - WIRE_CERTIFICATE_HEAD_BYTES)
+		return -EBADMSG;
+	*ret = p + WIRE_CERTIFICATE_HEAD_BYTES;
+	*ret_len = n;
 	return 0;
 }
 
@@ -210,7 +237,8 @@ int wire_get_answer(const uint8_t *p, size_t len, struct wire_answer *ret)
 {
 	if (len < WIRE_ANSWER_BYTES)
 		return -EBADMSG;
-	ret->cipher = p[16];
+	ret->cipher = p[16] & (uint8_t)~WIRE_CIPHER_IDENTITY;
+	ret->identity = p[16] & WIRE_CIPHER_IDENTITY;
 	ret->body_len = wire_get16(p + 18);
 	ret->body = p + WIRE_ANSWER_BYTES;
 	return len == WIRE_ANSWER_BYTES + (size_t)ret->body_len ? 0 : -EBADMSG;

@@ -78,6 +78,16 @@ enum wire_type {
 #define WIRE_HELLO_BYTES 36
 #define WIRE_HELLO_BODY_BYTES 44 /* number of bytes of the body before the application's data */
 #define WIRE_CHALLENGE_BYTES 24
+#define WIRE_KEY_BYTES 32 /* bytes of a host's public key */
+/* Length of a CHALLENGE with the public key of the server's host. The first HELLO of a client that
+ * asks for the key has this many bytes of padding as its body, so that no answer is longer than the
+ * packet that it answers. */
+#define WIRE_CHALLENGE_KEY_BYTES (WIRE_CHALLENGE_BYTES + WIRE_KEY_BYTES)
+/* Bit of the cipher byte of HELLO and ACCEPT: with proof of the hosts' identities (IKpsk1). */
+#define WIRE_CIPHER_IDENTITY 0x80
+/* Bytes before the certificate in a body with a certificate. The certificate precedes the rest. */
+#define WIRE_CERTIFICATE_HEAD_BYTES 2
+#define WIRE_CERTIFICATE_MAX 320
 #define WIRE_ANSWER_BYTES 20	  /* number of bytes of ACCEPT and REFUSE before the body */
 #define WIRE_ACCEPT_BODY_BYTES 48 /* number of bytes of the body before the addresses */
 #define WIRE_ADDR_BYTES 24
@@ -127,6 +137,7 @@ struct wire_hello {
 	uint64_t client_number, cookie; /* cookie 0: the client has none yet */
 	uint8_t cipher;	     /* enum rudp_cipher with which the body is sealed; 0: the body is in
 				clear */
+	bool identity;	     /* WIRE_CIPHER_IDENTITY is set */
 	const uint8_t *body; /* points into the packet */
 	uint16_t body_len;
 };
@@ -146,6 +157,7 @@ struct wire_hello_body {
 
 struct wire_answer { /* the part of ACCEPT and REFUSE that is not sealed */
 	uint8_t cipher;
+	bool identity;
 	const uint8_t *body; /* points into the packet */
 	uint16_t body_len;
 };
@@ -303,7 +315,11 @@ static inline size_t wire_put_common(uint8_t *p, const struct wire_common *c)
 }
 size_t wire_put_hello(uint8_t *p, const struct wire_common *c, const struct wire_hello *h);
 size_t wire_put_hello_body(uint8_t *p, const struct wire_hello_body *b);
-size_t wire_put_challenge(uint8_t *p, const struct wire_common *c, uint64_t cookie);
+/* key: the public key of this host, or NULL. */
+size_t wire_put_challenge(uint8_t *p, const struct wire_common *c, uint64_t cookie,
+			  const uint8_t *key);
+/* Writes the certificate that begins a body. Returns the number of bytes. */
+size_t wire_put_certificate(uint8_t *p, const uint8_t *certificate, size_t len);
 size_t wire_put_answer(uint8_t *p, const struct wire_common *c, const struct wire_answer *a);
 size_t wire_put_accept_body(uint8_t *p, const struct wire_accept *a);
 size_t wire_put_addr(uint8_t *p, const struct wire_addr *a);
@@ -358,7 +374,10 @@ static inline int wire_get_common(const uint8_t *p, size_t len, struct wire_comm
 }
 int wire_get_hello(const uint8_t *p, size_t len, struct wire_hello *ret);
 int wire_get_hello_body(const uint8_t *p, size_t len, struct wire_hello_body *ret);
-int wire_get_challenge(const uint8_t *p, size_t len, uint64_t *ret_cookie);
+/* *ret_key: points into the packet; NULL: the packet has no key. */
+int wire_get_challenge(const uint8_t *p, size_t len, uint64_t *ret_cookie, const uint8_t **ret_key);
+/* *ret points into the body, and the rest of the body follows after *ret_len bytes. */
+int wire_get_certificate(const uint8_t *p, size_t len, const uint8_t **ret, size_t *ret_len);
 int wire_get_answer(const uint8_t *p, size_t len, struct wire_answer *ret);
 int wire_get_accept_body(const uint8_t *p, size_t len, struct wire_accept *ret);
 /* Returns -EBADMSG also for a text with blanks or unprintable characters. */

@@ -58,10 +58,19 @@ static void op_response(void *user, struct rudp_session *s, uint64_t cookie, int
 
 static int op_accept(void *user, struct rudp_session *s, const void *hello, size_t len, void **ret)
 {
+	int r = auth->check ? auth->check(SERVER, s) : 0;
+
+	if (r)
+		return r;
 	((struct end *)user)->accepts++;
 	if (len == 2)
 		rudp_session_refuse_with(s, "not-you");
 	return len == 2 ? -EACCES : 0;
+}
+
+static int op_accepted(void *user, struct rudp_session *s)
+{
+	return auth->check ? auth->check(CLIENT, s) : 0;
 }
 
 static void op_event(void *user, struct rudp_session *s, enum rudp_event e, unsigned path, int code)
@@ -85,6 +94,7 @@ static const struct rudp_ops ops = {.tx = op_tx,
 				    .response = op_response,
 				    .sent = rudp_ops_sent,
 				    .accept = op_accept,
+				    .accepted = op_accepted,
 				    .event = op_event};
 
 void auth_end_start(unsigned i)

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reads and writes the files of a host's identity. */
+#include "netcfg/base/file.h"
+#include "netcfg/base/identity.h"
+#include "netcfg/base/secret.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define HEX_MAX (2 * IDENTITY_CERTIFICATE_BYTES)
+#define REVOKED_LINE (2 * IDENTITY_REVOCATION_BYTES)
+#define REVOKED_BYTES_MAX (IDENTITY_REVOKED_MAX * (REVOKED_LINE + 1) + 1)
+
+int identity_read_hex(const char *path, bool secret, uint8_t *ret, size_t len, struct reason *why)
+{
+	char *text = NULL;
+	size_t n = 0;
+	int r = secret ? secret_read_file(path, HEX_MAX + 2, &text, &n, why)
+		       : file_read(path, HEX_MAX + 2, &text, &n);
+
+	if (r < 0) {
+		if (!secret)
+			reason_set_text(why, "%s", strerror(-r));
+		reason_prefix(why, "%.120s", path);
+		return r;
+	}
+	text[strcspn(text, "\r\n")] = '\0';
+	r = identity_unhex(text, ret, len);
+	if (r < 0)
+		reason_set_text(why, "%.120s: expected one line of %zu hexadecimal digits", path,
+				2 * len);
+	explicit_bzero(text, n);
+	free(text);
+	return r;
+}
+
+int identity_write_hex(const char *path, bool secret, const uint8_t *p, size_t len)
+{
+	char text[HEX_MAX + 2];
+	int r;
+
+	identity_hex(p, len, text);
+	text[2 * len] = '\n';
+	r = file_write(path, text, 2 * len + 1, secret ? 0600 : 0644);
+	explicit_bzero(text, sizeof(text));
+	return r;
+}
+
+static void path_of(const char *dir, const char *name, char path[PATH_MAX])
+{
+	snprintf(path, PATH_MAX, "%s/%s", dir, name);
+}
+
+/* Calls take() with each line of the file that has the right length. Returns 0 or negative errno;
+ * no file: 0. */
+static int each_line(const char *path, void (*take)(void *user, const char *line), void *user)
+{
+	char *text = NULL, *rest = NULL;
+	size_t n = 0;
+	int r = file_read(path, REVOKED_BYTES_MAX, &text, &n);
+
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0)
+		return r;
+	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+		if (strlen(line) == REVOKED_LINE)
+			take(user, line);
+	free(text);
+	return 0;
+}
+
+struct revoked_list {
+	const uint8_t *cluster;
+	struct identity_revocation *list;
+	unsigned n;
+	/* The lines to keep: those of other hosts than `but`. NULL: none are kept. */
+	FILE *keep;
+	const char *but;
+};
+
+static void take_line(void *user, const char *line)
+{
+	struct revoked_list *l = user;
+	uint8_t bytes[IDENTITY_REVOCATION_BYTES];
+	struct identity_revocation r;
+
+	if (identity_unhex(line, bytes, sizeof(bytes)) < 0 ||
+	    identity_check_revocation(bytes, sizeof(bytes), l->cluster, &r) < 0)
+		return;
+	(void)identity_add_revoked(l->list, &l->n, &r);
+	if (l->keep && strcmp(r.host, l->but) != 0)
+		fprintf(l->keep, "%s\n", line);
+}
+
+int identity_read_revoked(const char *dir, const uint8_t cluster[IDENTITY_KEY_BYTES],
+			  struct identity_revocation *ret, unsigned *ret_n, struct reason *why)
+{
+	struct revoked_list l = {.cluster = cluster, .list = ret};
+	char path[PATH_MAX];
+	int r;
+
+	path_of(dir, IDENTITY_FILE_REVOKED, path);
+	r = each_line(path, take_line, &l);
+	if (r < 0)
+		reason_set_text(why, "%.120s: %s", path, strerror(-r));
+	*ret_n = l.n;
+	return r;
+}
+
+int identity_keep_revocation(const char *dir, const uint8_t cluster[IDENTITY_KEY_BYTES],
+			     const uint8_t p[IDENTITY_REVOCATION_BYTES],
+			     struct identity_revocation *ret)
+{
+	autofree struct identity_revocation *list = calloc(IDENTITY_REVOKED_MAX, sizeof(*list));
+	struct revoked_list l = {.cluster = cluster, .list = list};
+	char path[PATH_MAX], hex[REVOKED_LINE + 1], *text = NULL;
+	size_t size = 0;
+	int r = identity_check_revocation(p, IDENTITY_REVOCATION_BYTES, cluster, ret);
+
+	if (r < 0 || !list)
+		return r < 0 ? r : -ENOMEM;
+	path_of(dir, IDENTITY_FILE_REVOKED, path);
+	l.but = ret->host;
+	l.keep = open_memstream(&text, &size);
+	if (!l.keep)
+		return -ENOMEM;
+	r = each_line(path, take_line, &l);
+	if (r >= 0)
+		r = identity_add_revoked(list, &l.n, ret);
+	identity_hex(p, IDENTITY_REVOCATION_BYTES, hex);
+	fprintf(l.keep, "%s\n", hex);
+	if (fclose(l.keep) != 0 && r >= 0)
+		r = -ENOMEM;
+	if (r == 1) {
+		int e = file_write(path, text, size, 0644);
+
+		r = e < 0 ? e : 1;
+	}
+	free(text);
+	return r;
+}
+
+static int check_own(const char *dir, const char *host, struct identity *i, struct reason *why)
+{
+	int r = identity_check(i->certificate, sizeof(i->certificate), i->cluster,
+			       (uint64_t)time(NULL), &i->card);
+
+	/* An expired certificate does not prevent a start: other hosts refuse it with a reason. */
+	if (r == -EKEYEXPIRED)
+		r = 0;
+	if (r < 0)
+		reason_set_text(why,
+				"%.100s/" IDENTITY_FILE_CERTIFICATE
+				" is not signed by the key in " IDENTITY_FILE_CLUSTER
+				"; run 'plenum cluster identity' with a new invitation",
+				dir);
+	else if (strcmp(i->card.host, host) != 0)
+		reason_set_text(why,
+				"%.100s/" IDENTITY_FILE_CERTIFICATE
+				" is for the host '%.63s', and this host is '%.63s'; run 'plenum "
+				"cluster identity' with an invitation for this host",
+				dir, i->card.host, host);
+	else if (memcmp(i->card.key, i->pair.public, sizeof(i->card.key)) != 0)
+		reason_set_text(why,
+				"%.100s/" IDENTITY_FILE_CERTIFICATE
+				" is for another key than that in " IDENTITY_FILE_KEY
+				"; run 'plenum cluster identity' with a new invitation",
+				dir);
+	else
+		return 0;
+	return -EINVAL;
+}
+
+int identity_read(const char *dir, const char *host, struct identity *ret, struct reason *why)
+{
+	char path[PATH_MAX];
+	int r;
+
+	*ret = (struct identity){.n_revoked = 0};
+	path_of(dir, IDENTITY_FILE_KEY, path);
+	r = identity_read_hex(path, true, ret->pair.secret, IDENTITY_KEY_BYTES, why);
+	if (r == -ENOENT)
+		reason_append(why, "'plenum cluster identity' makes the key with an invitation");
+	if (r >= 0 && identity_host_public(&ret->pair) < 0) {
+		reason_set_text(why, "%.120s has no valid key", path);
+		r = -EINVAL;
+	}
+	path_of(dir, IDENTITY_FILE_CLUSTER, path);
+	if (r >= 0)
+		r = identity_read_hex(path, false, ret->cluster, IDENTITY_KEY_BYTES, why);
+	path_of(dir, IDENTITY_FILE_CERTIFICATE, path);
+	if (r >= 0)
+		r = identity_read_hex(path, false, ret->certificate, sizeof(ret->certificate), why);
+	if (r >= 0)
+		r = check_own(dir, host, ret, why);
+	if (r >= 0)
+		r = identity_read_revoked(dir, ret->cluster, ret->revoked, &ret->n_revoked, why);
+	if (r < 0)
+		identity_wipe(ret);
+	return r;
+}
