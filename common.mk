@@ -10,7 +10,7 @@ MODULE_FLAGS = $(PLENUM_LDFLAGS) -shared
 
 # Our libraries, each with all that it needs, so that some appear twice on a command line. They are archives made without
 # libtool, whose processes took as long as the compiler.
-NETBASE_LIBS = $(top_builddir)/netcfg/libnetbase.a
+NETBASE_LIBS = $(top_builddir)/netcfg/libnetbase.a $(CRYPTO_LIBS)
 NETCFG_LIBS = $(top_builddir)/netcfg/libnetcfg.a $(NETBASE_LIBS) $(YAML_LIBS) $(NL_LIBS) $(MNL_LIBS) $(JANSSON_LIBS)
 PLUGINS_LIBS = $(top_builddir)/plugins/libplugins.a
 RUDP_LIBS = $(top_builddir)/dataplane/librudp.a $(CRYPTO_LIBS) $(IPSEC_MB_LIBS)

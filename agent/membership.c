@@ -293,6 +293,11 @@ static void on_servers(void *user)
 		reconcile_arm(a, membership_follow(&a->membership->pace, now) - now);
 }
 
+static void on_revoked(void *user, const char *host, uint64_t epoch)
+{
+	sup_revoke(((struct agent *)user)->sup, host, epoch);
+}
+
 static void on_pools(void *user)
 {
 	struct agent *a = user;
@@ -394,6 +399,7 @@ int membership_init(struct agent *a)
 				      .pools = &a->pools,
 				      .on_change = on_change,
 				      .on_servers = on_servers,
+				      .on_revoked = on_revoked,
 				      .on_pools = on_pools,
 				      .on_taken = on_taken,
 				      .on_turn = on_turn,

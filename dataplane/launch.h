@@ -63,6 +63,8 @@ enum launch_fd {
 #define LAUNCH_KEY_BYTES 16
 #define LAUNCH_SECRETS_MAX 2
 #define LAUNCH_SECRET_BYTES 32
+#define LAUNCH_CERTIFICATE_BYTES 276 /* IDENTITY_CERTIFICATE_BYTES */
+#define LAUNCH_REVOKED_MAX 256
 #define LAUNCH_PORTS_MAX PLENUM_LEGS_MAX
 #define LAUNCH_SOURCES_MAX 8 /* maximum number of UDP source ports of a worker on one leg */
 #define LAUNCH_MOUNTS_MAX 128
@@ -229,6 +231,13 @@ enum launch_security {
 	LAUNCH_SECURITY_MAX
 };
 
+/* ACCEPT: this host proves its identity, but accepts peers without one. REQUIRE: peers must too. */
+enum launch_identity { LAUNCH_IDENTITY_OFF, LAUNCH_IDENTITY_ACCEPT, LAUNCH_IDENTITY_REQUIRE };
+struct launch_revoked { /* certificates of this host up to this epoch are refused */
+	char host[PLENUM_NAME_MAX];
+	uint64_t epoch;
+};
+
 struct launch_config {
 	uint32_t magic, version, size; /* size: sizeof(struct launch_config) */
 	char host[PLENUM_NAME_MAX];    /* this host's name: the worker sends it to peers, which
@@ -253,6 +262,14 @@ struct launch_config {
 	enum launch_security security;
 	uint32_t n_secrets; /* 0 if and only if security is LAUNCH_SECURITY_NONE */
 	uint8_t secrets[LAUNCH_SECRETS_MAX][LAUNCH_SECRET_BYTES];
+	/* The identity of this host, zeros if it is off. The worker clears host_secret early. */
+	enum launch_identity identity;
+	uint8_t host_secret[LAUNCH_SECRET_BYTES], host_public[LAUNCH_SECRET_BYTES];
+	uint8_t cluster_key[LAUNCH_SECRET_BYTES]; /* verifies certificates */
+	uint8_t certificate[LAUNCH_CERTIFICATE_BYTES];
+	/* The revoked hosts at the start; LAUNCH_MSG_REVOKED brings later ones. */
+	struct launch_revoked revoked[LAUNCH_REVOKED_MAX];
+	uint32_t n_revoked;
 	struct launch_port ports[LAUNCH_PORTS_MAX];
 	uint32_t n_ports;
 	/*
@@ -472,6 +489,7 @@ enum launch_msg_type {
 	LAUNCH_MSG_LOCK_KEPT,  /* the record of LOCK_KEEP is on disk */
 	LAUNCH_MSG_LIMITS,     /* mounts[index] has these new limits */
 	LAUNCH_MSG_LOCK_FORGOTTEN, /* there is no record of that mount with that epoch on disk */
+	LAUNCH_MSG_REVOKED, /* certificates of the host `text` are refused up to the epoch `key` */
 };
 enum launch_event {
 	LAUNCH_EVENT_PATH_DOWN,

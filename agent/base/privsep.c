@@ -554,6 +554,7 @@ static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
 				    check_cluster_server},
 	[PRIVSEP_CLUSTER_POOL] = {CLUSTER, SIZE(cluster_pool_report), false, false,
 				  check_cluster_pool},
+	[PRIVSEP_CLUSTER_REVOKED] = {CLUSTER, SIZE(cluster_revoked), false, false, NULL},
 	[PRIVSEP_CLUSTER_VIEW] = {CLUSTER, SIZE(cluster_view), false, false, check_cluster_view},
 	[PRIVSEP_CLUSTER_TURN] = {CLUSTER, SIZE(cluster_turn), true, false, check_cluster_turn},
 	[PRIVSEP_CLUSTER_ANSWER] = {CLUSTER, SIZE(cluster_answer), true, false,

@@ -135,11 +135,12 @@ enum privsep_type {
 	PRIVSEP_CLOSED,	   /* the connection is closed and its number invalid */
 	PRIVSEP_NEIGHBOUR, /* a parsed LLDP frame */
 	PRIVSEP_CLAIM,	   /* a parsed ARP or neighbour discovery packet */
-	PRIVSEP_CLUSTER_REPORT, /* the state of the connection to the cluster's store */
-	PRIVSEP_CLUSTER_SERVER, /* the addresses of a server */
-	PRIVSEP_CLUSTER_POOL,	/* addresses of this host in a pool */
-	PRIVSEP_CLUSTER_TURN,	/* this host has a turn in a rollout */
-	PRIVSEP_CLUSTER_VIEW,	/* how this host stands to the record of the rollout */
+	PRIVSEP_CLUSTER_REPORT,	 /* the state of the connection to the cluster's store */
+	PRIVSEP_CLUSTER_SERVER,	 /* the addresses of a server */
+	PRIVSEP_CLUSTER_POOL,	 /* addresses of this host in a pool */
+	PRIVSEP_CLUSTER_TURN,	 /* this host has a turn in a rollout */
+	PRIVSEP_CLUSTER_REVOKED, /* a signed revocation, which the monitor verifies */
+	PRIVSEP_CLUSTER_VIEW,	 /* how this host stands to the record of the rollout */
 	/* answer to PRIVSEP_CLUSTER_READ, PRIVSEP_CLUSTER_EDIT or PRIVSEP_CLUSTER_ROLLOUT */
 	PRIVSEP_CLUSTER_ANSWER,
 	PRIVSEP_CLUSTER_FAILED, /* the error of such a request */
@@ -445,6 +446,10 @@ struct privsep_cluster_turn { /* a sealed memfd has the document */
 struct privsep_cluster_view {
 	uint32_t view;
 };
+#define PRIVSEP_REVOCATION_BYTES 140 /* IDENTITY_REVOCATION_BYTES */
+struct privsep_cluster_revoked {
+	uint8_t bytes[PRIVSEP_REVOCATION_BYTES];
+};
 struct privsep_cluster_answer { /* the list is in a sealed memfd */
 	uint64_t id, len;
 };
@@ -498,6 +503,7 @@ struct privsep_msg {
 		struct privsep_cluster_rollout cluster_rollout;
 		struct privsep_cluster_turn cluster_turn;
 		struct privsep_cluster_view cluster_view;
+		struct privsep_cluster_revoked cluster_revoked;
 		struct privsep_cluster_answer cluster_answer;
 		struct privsep_cluster_failed cluster_failed;
 	};

@@ -38,6 +38,7 @@ struct cluster {
 	json_t *pools;		    /* the pools from which the role takes addresses */
 	json_t *awaited;	    /* pools whose reports cluster_take_pools() waits for */
 	char host[PLENUM_NAME_MAX]; /* name of this host, from the settings */
+	char *identity_dir;	    /* NULL: cluster.identity is off */
 };
 
 /* ---- messages to the role ---- */
@@ -204,11 +205,10 @@ static void save(struct cluster *c)
 
 static int on_saver(void *user)
 {
-	save(user);
-	return 0;
+	return save(user), 0;
 }
 
-/* Schedules a write of both files, at most one in SAVE_NS even if reports keep arriving. */
+/* Schedules a write of both files, at most one in SAVE_NS. */
 static void save_soon(struct cluster *c)
 {
 	const uint64_t now = clock_now_ns();
@@ -300,7 +300,7 @@ static void take_pool(struct cluster *c, const struct cluster_pool_report *r)
 	const struct plan_pool *p;
 	bool changed;
 
-	/* This may be a report about the former settings that was already on its way. */
+	/* This may be a late report about the former settings. */
 	if (strcmp(r->cluster, c->setup.servers->cluster) != 0 ||
 	    !cluster_pools_is_wanted(c->pools, r->pool.name))
 		return;
@@ -323,6 +323,7 @@ static const char *on_message(void *user, struct child_role *role, const struct 
 	struct cluster *c = user;
 	struct cluster_report failed = {.registered = 0};
 	struct spec_cluster spec = {.name = ""};
+	struct identity_revocation is;
 	struct reason why;
 
 	switch ((enum privsep_type)m->type) {
@@ -334,6 +335,11 @@ static const char *on_message(void *user, struct child_role *role, const struct 
 		return NULL;
 	case PRIVSEP_CLUSTER_POOL:
 		take_pool(c, &m->cluster_pool_report);
+		return NULL;
+	case PRIVSEP_CLUSTER_REVOKED:
+		if (cluster_revoked_keep(c->identity_dir, c->setup.events, m->cluster_revoked.bytes,
+					 &is) >= 0)
+			c->setup.on_revoked(c->setup.user, is.host, is.epoch);
 		return NULL;
 	case PRIVSEP_CLUSTER_VIEW:
 		c->setup.on_view(c->setup.user, m->cluster_view.view);
@@ -484,6 +490,8 @@ static char *make_settings(const struct cluster *c, const struct spec *s, struct
 		      "host", s->host, "id", self->id, "epoch", (json_int_t)self->epoch, "nonce",
 		      self->nonce, "endpoints", endpoints, "servers", list_servers(s), "pools",
 		      cluster_pools_wanted(c->setup.pools, s));
+	if (s->cluster.identity != SPEC_IDENTITY_OFF)
+		json_object_set_new(o, "identity", json_true());
 	reason_set_text(why, "out of memory");
 	if (o && add_files(&s->cluster, o, why) >= 0)
 		text = json_dumps(o, JSON_COMPACT);
@@ -535,6 +543,8 @@ static int on_starter(void *user)
  * an apply on trial may be rolled back. */
 static void set_wanted(struct cluster *c, const struct spec *s)
 {
+	free(c->identity_dir);
+	c->identity_dir = cluster_identity_dir(s);
 	json_decref(c->wanted);
 	c->wanted = list_servers(s);
 	if (c->setup.servers->n + json_array_size(c->wanted) > SERVERS_MAX)
@@ -781,6 +791,7 @@ struct cluster *cluster_free(struct cluster *c)
 	json_decref(c->pools);
 	json_decref(c->awaited);
 	free(c->pool.addrs);
+	free(c->identity_dir);
 	forget_text(&c->settings);
 	for (size_t i = 0; i < ARRAY_SIZE(c->texts); i++)
 		free(c->texts[i]);

@@ -12,6 +12,7 @@
 #include "agent/base/loop.h"
 #include "agent/base/privsep.h"
 #include "agent/cluster/servers.h"
+#include "netcfg/base/identity.h"
 #include "netcfg/base/reason.h"
 #include "netcfg/plan/plan_pools.h"
 #include "netcfg/spec/spec.h"
@@ -38,6 +39,9 @@ struct cluster_setup {
 	/* Called when the addresses of this host in a pool have changed, or the reason why
 	 * addresses are missing. */
 	void (*on_pools)(void *user);
+	/* Called with a valid revocation, which is on disk already unless the disk fails. The same
+	 * one may come again. */
+	void (*on_revoked)(void *user, const char *host, uint64_t epoch);
 	/* Called when cluster_take_pools() has a result; may be NULL. */
 	void (*on_taken)(void *user);
 	/* Called when this host has a turn in a rollout; fd has the document. */
@@ -95,6 +99,17 @@ pid_t cluster_pid(const struct cluster *c); /* 0: the process does not run */
  * `why` if nothing is wrong. */
 void cluster_reason(const struct cluster_report *r, const struct spec_cluster *s, const char *host,
 		    struct reason *why);
+
+/* ---- cluster_revoked.c ---- */
+
+/* Returns the folder of this host's identity on the heap; NULL: cluster.identity is off. */
+char *cluster_identity_dir(const struct spec *s);
+/* Verifies a revocation with the cluster's key in the folder, and writes it there: it stays in
+ * force without the store and after a restart. dir NULL: there is no identity. Returns 0, also if
+ * the disk fails, or negative errno if the revocation is not valid. */
+int cluster_revoked_keep(const char *dir, struct events *events,
+			 const uint8_t p[IDENTITY_REVOCATION_BYTES],
+			 struct identity_revocation *ret);
 
 /* ---- cluster_pools.c ---- */
 

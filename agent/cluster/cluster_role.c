@@ -190,6 +190,24 @@ static void on_pool(void *user, const struct cluster_pool_report *r)
 	report(&m, -1);
 }
 
+/* Passes a revocation to the monitor, which verifies it: this process does not know the cluster's
+ * key. */
+static void on_revocation(void *user, const uint8_t p[IDENTITY_REVOCATION_BYTES])
+{
+	struct privsep_msg m = {.type = PRIVSEP_CLUSTER_REVOKED};
+
+	_Static_assert(sizeof(m.cluster_revoked.bytes) == IDENTITY_REVOCATION_BYTES, "one length");
+	(void)user;
+	memcpy(m.cluster_revoked.bytes, p, IDENTITY_REVOCATION_BYTES);
+	report(&m, -1);
+}
+
+static void on_revoked(void *user, const char *text, size_t len)
+{
+	if (record_revoked_parse(text, len, on_revocation, user) < 0)
+		log_warning("the cluster's key of revoked hosts has an unknown form; ignored");
+}
+
 /* Tells the monitor that this host has a turn. */
 static void on_turn(void *user, const struct rollout *r, uint64_t turn,
 		    const struct rollout_document *d)
@@ -273,6 +291,8 @@ static int open_store(struct cluster_role *c)
 	size_t i;
 	int r;
 
+	if (json_is_true(json_object_get(c->setup, "identity")))
+		discovery.on_revoked = on_revoked;
 	json_array_foreach (list, i, o)
 		if (kv.n_endpoints < KV_ENDPOINTS_MAX && json_is_string(o))
 			endpoints[kv.n_endpoints++] = json_string_value(o);

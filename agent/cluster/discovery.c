@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads and watches the servers' keys in the cluster's store. */
+/* Reads and watches the servers' keys in the cluster's store, and the key of the revocations, which
+ * has the entry of the server "" here. */
 #include "agent/cluster/discovery.h"
 #include "agent/cluster/member.h"
 #include "agent/cluster/servers.h"
@@ -22,7 +23,7 @@ struct discovery {
 	struct discovery_setup setup;
 	char cluster[PLENUM_NAME_MAX];
 	struct loop_source *timer;
-	struct server servers[DISCOVERY_SERVERS_MAX];
+	struct server servers[DISCOVERY_SERVERS_MAX + 1];
 	size_t n;
 	size_t at;		/* index of the next server to read in this round */
 	uint64_t from_revision; /* revision of the store at the beginning of the round */
@@ -55,6 +56,24 @@ static struct server *find(struct discovery *d, const char *host)
 	return NULL;
 }
 
+static void key_of(const struct discovery *d, const struct server *s, char buf[KV_KEY_MAX])
+{
+	if (s->host[0])
+		record_key(RECORD_SERVING, d->cluster, s->host, buf);
+	else
+		record_revoked_key(d->cluster, buf);
+}
+
+/* Returns the entry to which a key of the store belongs, or NULL. */
+static struct server *find_key(struct discovery *d, const char *key)
+{
+	char revoked[KV_KEY_MAX];
+
+	record_revoked_key(d->cluster, revoked);
+	return find(d,
+		    strcmp(key, revoked) == 0 ? "" : record_host(RECORD_SERVING, d->cluster, key));
+}
+
 /* ---- changes of a server ---- */
 
 /* Handles that a server has no key. Returns whether the server had one before. */
@@ -67,6 +86,8 @@ static bool take_absent(struct discovery *d, struct server *s)
 		return false;
 	s->revision = 0;
 	s->reported = true;
+	if (!s->host[0]) /* revocations stay in force */
+		return true;
 	memcpy(gone.host, s->host, sizeof(gone.host));
 	d->setup.on_server(d->setup.user, &gone);
 	return true;
@@ -77,7 +98,7 @@ static bool take_absent(struct discovery *d, struct server *s)
  * revision, because a store that was restored from a backup has lower ones. */
 static bool take_pair(struct discovery *d, const struct kv_pair *p, bool is_event)
 {
-	struct server *s = find(d, record_host(RECORD_SERVING, d->cluster, p->key));
+	struct server *s = find_key(d, p->key);
 	struct cluster_server parsed;
 
 	if (!s ||
@@ -87,6 +108,11 @@ static bool take_pair(struct discovery *d, const struct kv_pair *p, bool is_even
 		return take_absent(d, s);
 	s->known = true;
 	s->revision = p->revision;
+	if (!s->host[0]) {
+		s->reported = true;
+		d->setup.on_revoked(d->setup.user, p->value ? p->value : "", p->len);
+		return true;
+	}
 	if (record_server_parse(s->host, p->value ? p->value : "", p->len, &parsed) < 0) {
 		log_warning("the cluster's key of the server %s has an unknown form; ignored",
 			    s->host);
@@ -116,11 +142,11 @@ static void on_event(void *user, const struct kv_answer *a)
 
 static void watch(struct discovery *d)
 {
-	static char keys[DISCOVERY_SERVERS_MAX][KV_KEY_MAX];
-	const char *list[DISCOVERY_SERVERS_MAX];
+	static char keys[DISCOVERY_SERVERS_MAX + 1][KV_KEY_MAX];
+	const char *list[DISCOVERY_SERVERS_MAX + 1];
 
 	for (size_t i = 0; i < d->n; i++) {
-		record_key(RECORD_SERVING, d->cluster, d->servers[i].host, keys[i]);
+		key_of(d, &d->servers[i], keys[i]);
 		list[i] = keys[i];
 	}
 	d->watching = d->setup.ops->watch(d->setup.kv, list, d->n, d->from_revision + 1, on_event,
@@ -177,8 +203,7 @@ static void on_read(void *user, const struct kv_answer *a)
 		bool found = false;
 
 		for (size_t i = 0; i < a->n_pairs && !found; i++)
-			found = find(d, record_host(RECORD_SERVING, d->cluster, a->pairs[i].key)) ==
-				s;
+			found = find_key(d, a->pairs[i].key) == s;
 		if (!found)
 			d->missed |= take_absent(d, s);
 	}
@@ -208,7 +233,7 @@ static void check(struct discovery *d)
 	for (size_t i = d->at; i < chunk_end(d); i++) {
 		char *key = keys[t.n_ops];
 
-		record_key(RECORD_SERVING, d->cluster, d->servers[i].host, key);
+		key_of(d, &d->servers[i], key);
 		ops[t.n_ops++] = (struct kv_op){.kind = KV_GET, .key = key};
 	}
 	d->busy = d->setup.ops->txn(d->setup.kv, &t, on_read, d) == 0;
@@ -234,14 +259,14 @@ void discovery_want(struct discovery *d, const json_t *hosts)
 	size_t kept = 0, i;
 
 	for (size_t k = 0; k < d->n; k++)
-		if (servers_lists(hosts, d->servers[k].host))
+		if (!d->servers[k].host[0] || servers_lists(hosts, d->servers[k].host))
 			d->servers[kept++] = d->servers[k];
-	changed = kept != d->n;
+	changed = kept != d->n || d->outdated;
 	d->n = kept;
 	json_array_foreach (hosts, i, o) {
 		struct server *s = &d->servers[d->n];
 
-		if (d->n == DISCOVERY_SERVERS_MAX || find(d, json_string_value(o)))
+		if (d->n == DISCOVERY_SERVERS_MAX + 1 || find(d, json_string_value(o)))
 			continue;
 		*s = (struct server){.known = false};
 		snprintf(s->host, sizeof(s->host), "%s", json_string_value(o));
@@ -268,6 +293,8 @@ int discovery_new(const struct discovery_setup *setup, struct discovery **ret)
 		return -ENOMEM;
 	d->setup = *setup;
 	snprintf(d->cluster, sizeof(d->cluster), "%s", setup->cluster);
+	d->n = setup->on_revoked != NULL; /* the entry "" */
+	d->outdated = d->n > 0;
 	r = loop_add_timer(setup->loop, NSEC_PER_MSEC, on_timer, d, &d->timer);
 	if (r < 0) {
 		discovery_free(d);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finds the addresses of the servers of this host's mounts in the cluster's store. It reads their
+ * Finds the addresses of the servers of this host's mounts, and the revocations of hosts, in the
+ * cluster's store. It reads their
  * keys, watches them, and reads them again twice a minute, because a watch may stop without an
  * error. A server whose key disappears keeps its last addresses, because it may still serve.
  */
@@ -22,6 +23,9 @@ struct discovery_setup {
 	uint64_t check_ns; /* DISCOVERY_CHECK_NS; tests use less */
 	/* Called when a server's key was found, has changed, or was removed. */
 	void (*on_server)(void *user, const struct cluster_server *s);
+	/* Called with the value of the revocations' key when it was found or has changed; NULL: the
+	 * key is not read. */
+	void (*on_revoked)(void *user, const char *text, size_t len);
 	/* Called with CLUSTER_FINE when all servers were read, or with the trouble when a read has
 	 * failed. */
 	void (*on_looked)(void *user, enum cluster_trouble trouble, const char *text);

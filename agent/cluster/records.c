@@ -153,3 +153,70 @@ char *record_server_format(const struct cluster_server *s, const json_t *exports
 	return save(json_pack("{s:i, s:s, s:o, s:O}", "v", RECORDS_VERSION, "host", s->host,
 			      "addresses", list, "exports", exports));
 }
+
+/* ---- revocations ---- */
+
+void record_revoked_key(const char *cluster, char buf[KV_KEY_MAX])
+{
+	snprintf(buf, KV_KEY_MAX, "/plenum/%.*s/v%d/revoked", PLENUM_NAME_MAX - 1, cluster,
+		 RECORDS_VERSION);
+}
+
+int record_revoked_parse(const char *text, size_t len,
+			 void (*take)(void *user, const uint8_t p[IDENTITY_REVOCATION_BYTES]),
+			 void *user)
+{
+	json_t *o = load(text, len);
+	const json_t *list = json_object_get(o, "revoked"), *e;
+	uint8_t bytes[IDENTITY_REVOCATION_BYTES];
+	size_t i;
+
+	if (!json_is_array(list) || json_array_size(list) > IDENTITY_REVOKED_MAX) {
+		json_decref(o);
+		return -EBADMSG;
+	}
+	json_array_foreach (list, i, e)
+		if (json_is_string(e) &&
+		    identity_unhex(json_string_value(e), bytes, sizeof(bytes)) == 0)
+			take(user, bytes);
+	json_decref(o);
+	return 0;
+}
+
+struct revoked_add {
+	const uint8_t *bytes;
+	json_t *list;
+};
+
+static void revoked_append(json_t *list, const uint8_t p[IDENTITY_REVOCATION_BYTES])
+{
+	char hex[2 * IDENTITY_REVOCATION_BYTES + 1];
+
+	identity_hex(p, IDENTITY_REVOCATION_BYTES, hex);
+	json_array_append_new(list, json_string(hex));
+}
+
+static void revoked_keep(void *user, const uint8_t p[IDENTITY_REVOCATION_BYTES])
+{
+	struct revoked_add *a = user;
+
+	if (!identity_same_host(p, a->bytes))
+		revoked_append(a->list, p);
+}
+
+char *record_revoked_add(const char *text, size_t len, const uint8_t p[IDENTITY_REVOCATION_BYTES])
+{
+	struct revoked_add a = {.bytes = p, .list = json_array()};
+	char *ret = NULL;
+	json_t *o;
+
+	if (len == 0 || record_revoked_parse(text, len, revoked_keep, &a) == 0) {
+		revoked_append(a.list, p);
+		o = json_pack("{s:i, s:O}", "v", RECORDS_VERSION, "revoked", a.list);
+		if (o && json_array_size(a.list) <= IDENTITY_REVOKED_MAX)
+			ret = json_dumps(o, JSON_COMPACT);
+		json_decref(o);
+	}
+	json_decref(a.list);
+	return ret;
+}

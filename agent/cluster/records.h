@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The records of hosts in the cluster's store, below /plenum/CLUSTER/v1/. The key owner/HOST says
- * which host has registered that name. The key serving/HOST has a server's addresses and exports,
- * and exists as long as the lease of its agent. The key state/HOST has a summary of the host.
- * Values are JSON with the member "v", the version of the format. Any host of the cluster, even a
- * faulty one, may have written them. So a parser accepts only members with the right type, and
- * ignores unknown members, which later versions may add. The functions hold no state.
+ * which host has registered that name. The key revoked has the signed revocations of hosts. The key
+ * serving/HOST has a server's addresses and exports, and exists as long as the lease of its agent.
+ * The key state/HOST has a summary of the host. Values are JSON with the member "v", the version of
+ * the format. Any host of the cluster, even a faulty one, may have written them. So a parser
+ * accepts only members with the right type, and ignores unknown members, which later versions may
+ * add. The functions hold no state.
  */
 #ifndef PLENUM_AGENT_RECORDS_H
 #define PLENUM_AGENT_RECORDS_H
 
 #include "agent/cluster/kv.h"
+#include "netcfg/base/identity.h"
 #include <jansson.h>
 
 #define RECORDS_VERSION 1
@@ -29,6 +31,17 @@ void record_key_end(enum record_kind kind, const char *cluster, char buf[KV_KEY_
 const char *record_host(enum record_kind kind, const char *cluster, const char *key);
 /* Returns whether the text can be the name of a host or a cluster in a key. */
 bool record_name_is_valid(const char *name);
+
+/* Writes the key of the revocations to buf. */
+void record_revoked_key(const char *cluster, char buf[KV_KEY_MAX]);
+/* Calls take() with each revocation in the value of that key. Nothing is verified but the form of
+ * the value. Returns 0 or -EBADMSG. */
+int record_revoked_parse(const char *text, size_t len,
+			 void (*take)(void *user, const uint8_t p[IDENTITY_REVOCATION_BYTES]),
+			 void *user);
+/* Returns the value with that revocation in place of an earlier one of the same host, on the heap.
+ * Returns NULL if the value has an unexpected form or too many hosts, or memory is short. */
+char *record_revoked_add(const char *text, size_t len, const uint8_t p[IDENTITY_REVOCATION_BYTES]);
 
 struct record_owner {
 	char id[CLUSTER_ID_MAX]; /* id of the agent's state directory */

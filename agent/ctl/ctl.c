@@ -127,12 +127,24 @@ static const struct resource_command local_texts[] = {
 	 "                    devices that have an address in the subnet of a pool\n"
 	 "      --dry-run     write and apply nothing\n"
 	 "      --yes         do not ask\n"},
-	{"cluster invite", "FILE [--valid TIME]", "write an invitation for new hosts",
+	{"cluster invite", "FILE [HOST] [--valid TIME]", "write an invitation for new hosts",
 	 "Writes FILE for 'plenum join --token-file FILE' on a new host: the URLs, CA, user and password\n"
 	 "of etcd, the cluster's name and key, and the legs of this host that select their devices.\n"
 	 "FILE has secrets: copy it over a safe way, and delete it. A join refuses it when its time\n"
-	 "is over, but the secrets in it stay valid. An existing file is not overwritten.\n\n"
+	 "is over, but the secrets in it stay valid. An existing file is not overwritten.\n"
+	 "With HOST, it also has a permission for the identity of that host: run this on the host\n"
+	 "that has the cluster's signing key.\n\n"
 	 "      --valid TIME  how long, such as 30m, 8h or 7d; default 1h, at most 30d\n"},
+	{"cluster authority", "", "make the cluster's signing key",
+	 "Makes the key that signs the identities of hosts, in " PLENUM_SYSCONFDIR "/cluster.signer.\n"
+	 "An existing file is not overwritten.\n"},
+	{"cluster identity", "FILE", "make this host's identity",
+	 "Makes a new key pair of this host, and its certificate with the permission in FILE, an\n"
+	 "invitation by 'plenum cluster invite FILE HOST'. See cluster.identity in plenum.yaml(5).\n"},
+	{"cluster revoke", "HOST", "revoke a host's identity",
+	 "Signs a revocation of all identities that HOST has got so far, and writes it to etcd. All\n"
+	 "hosts with cluster.identity end the sessions of HOST and refuse new ones. Run this on the\n"
+	 "host that has the cluster's signing key.\n"},
 	{"diff", "[FILE]", "compare configurations and the host",
 	 "Compares the running configuration with the staged one, or with FILE, both in normal\n"
 	 "form. Without FILE also compares the host with the running configuration, and shows drift\n"
@@ -200,7 +212,10 @@ static const struct ctl_command commands[] = {
 	{"cluster exports", 0, 0, TAKES_TABLE, ctl_cmd_cluster_exports},
 	{"cluster forget", 1, 1, TAKES_FORCE | DISRUPTS, ctl_cmd_cluster_forget},
 	{"cluster leave", 0, 0, DISRUPTS, ctl_cmd_cluster_leave},
-	{"cluster invite", 1, 1, TAKES_INVITE | ONLY_HERE, ctl_cmd_cluster_invite},
+	{"cluster invite", 1, 2, TAKES_INVITE | ONLY_HERE, ctl_cmd_cluster_invite},
+	{"cluster authority", 0, 0, ONLY_HERE, ctl_cmd_cluster_authority},
+	{"cluster identity", 1, 1, ONLY_HERE, ctl_cmd_cluster_identity},
+	{"cluster revoke", 1, 1, ONLY_HERE, ctl_cmd_cluster_revoke},
 	{"pool show", 0, 0, TAKES_TABLE, ctl_cmd_pool_show},
 	{"pool add", 1, 1, TAKES_POOL | TAKES_SUBNET, ctl_cmd_pool_add},
 	{"pool set", 1, 1, TAKES_POOL | TAKES_SUBNET | DISRUPTS, ctl_cmd_pool_set},

@@ -307,6 +307,9 @@ bool sup_config_differs(const struct launch_config *want, const struct launch_co
 	c->n_secrets = is->n_secrets;
 	memcpy(c->secrets, is->secrets, sizeof(c->secrets));
 	sup_limits_copy(c, is);
+	/* So do revocations, which are sent in messages. */
+	c->n_revoked = is->n_revoked;
+	memcpy(c->revoked, is->revoked, sizeof(c->revoked));
 	if (sup_ports_follow(is, want)) {
 		c->n_ports = is->n_ports;
 		memcpy(c->ports, is->ports, sizeof(c->ports));
@@ -359,6 +362,7 @@ static int want(struct sup *s, const struct launch_config *config, bool retry_fa
 		return -ENOMEM;
 	memcpy(c, config, sizeof(*c));
 	sup_config_normalise(c);
+	sup_revoked_merge(s, c);
 	was_wanted = w->wanted;
 	w->wanted = w->agreed = true;
 	changed = sup_config_differs(c, &w->config) ||

@@ -241,6 +241,8 @@ void sup_adopt(struct sup *s);
  * worker that cannot start is reported as an event, not as an error.
  */
 int sup_reconcile(struct sup *s, const struct launch_config *wants, size_t n, bool retry_failed);
+/* Revokes the certificates of that host up to the epoch: the workers end its sessions. */
+void sup_revoke(struct sup *s, const char *host, uint64_t epoch);
 /*
  * Removes workers that are neither wanted nor running, and releases the pinned files of removed
  * exports. Does nothing before the first sup_reconcile or while an apply is on trial. The

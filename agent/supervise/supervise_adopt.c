@@ -173,8 +173,9 @@ static bool counts_are_valid(const struct launch_config *c)
 	       c->n_shared_missing <= LAUNCH_SHARED_MOUNTS_MAX - c->n_shared &&
 	       c->n_exports <= LAUNCH_EXPORTS_MAX &&
 	       c->n_missing <= LAUNCH_EXPORTS_MAX - c->n_exports &&
-	       c->n_secrets <= LAUNCH_SECRETS_MAX && c->n_clients <= LAUNCH_CLIENTS_MAX &&
-	       c->n_ids <= LAUNCH_IDS_MAX && c->n_client_addrs <= LAUNCH_CLIENT_ADDRS_MAX;
+	       c->n_secrets <= LAUNCH_SECRETS_MAX && c->n_revoked <= LAUNCH_REVOKED_MAX &&
+	       c->n_clients <= LAUNCH_CLIENTS_MAX && c->n_ids <= LAUNCH_IDS_MAX &&
+	       c->n_client_addrs <= LAUNCH_CLIENT_ADDRS_MAX;
 }
 
 /* Validates a configuration, because a worker may have put another file at this descriptor
@@ -184,8 +185,12 @@ static bool config_is_valid(const struct launch_config *c)
 	if (!counts_are_valid(c) || !text_is_clean(c->host, sizeof(c->host)) ||
 	    (unsigned)c->role >= LAUNCH_ROLE_MAX ||
 	    (unsigned)c->transport >= LAUNCH_TRANSPORT_MAX ||
-	    (unsigned)c->security >= LAUNCH_SECURITY_MAX || !sup_flag_is_valid(&c->failover))
+	    (unsigned)c->security >= LAUNCH_SECURITY_MAX ||
+	    (unsigned)c->identity > LAUNCH_IDENTITY_REQUIRE || !sup_flag_is_valid(&c->failover))
 		return false;
+	for (uint32_t i = 0; i < c->n_revoked; i++)
+		if (!text_is_clean(c->revoked[i].host, sizeof(c->revoked[i].host)))
+			return false;
 	for (uint32_t i = 0; i < c->n_ports; i++)
 		if (!sup_port_is_valid(&c->ports[i]))
 			return false;

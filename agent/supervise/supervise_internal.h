@@ -36,6 +36,10 @@ struct sup {
 	struct loop_source *heartbeat;
 	struct loop_source *look; /* checks whether servers accept new mounts; look_ns: its delay */
 	uint64_t look_ns;
+	/* All known revocations of hosts, and the cluster's key that has signed them. */
+	struct launch_revoked revoked[LAUNCH_REVOKED_MAX];
+	uint32_t n_revoked;
+	uint8_t revoked_by[LAUNCH_SECRET_BYTES];
 	/* Set by supervise.c and called by the files below it. on_event handles an event of a
 	 * worker. on_gone is called when a process has exited, and may free its worker. */
 	void (*on_event)(struct sup_worker *w, enum sup_event e);
@@ -95,6 +99,13 @@ void sup_update_keys(struct sup_worker *w);
  * that only other differences of the two configurations are left. */
 void sup_update_limits(struct sup_worker *w);
 void sup_limits_copy(struct launch_config *to, const struct launch_config *from);
+
+/* ---- supervise_revoked.c ---- */
+
+/* Adds the revocations of the configuration to the known ones, and all known ones to it. */
+void sup_revoked_merge(struct sup *s, struct launch_config *c);
+/* Sends the worker the revocations of w->config that it lacks. */
+void sup_update_revoked(struct sup_worker *w);
 /* Call after the worker's start or adoption. */
 void sup_update_links(struct sup_worker *w);
 void sup_update_labels(struct sup_worker *w, bool all);
@@ -140,6 +151,7 @@ int sup_send_fault(struct sup_worker *w, const struct launch_fault *f);
 /* Sends the cluster keys of w->config. */
 int sup_send_keys(struct sup_worker *w);
 int sup_send_limits(struct sup_worker *w, uint32_t index, const struct launch_limits *limits);
+int sup_send_revoked(struct sup_worker *w, const struct launch_revoked *r);
 int sup_send_port(struct sup_worker *w, uint32_t index, const struct launch_port *port);
 
 /* ---- supervise_renew.c ---- */

@@ -66,6 +66,16 @@ int sup_send_limits(struct sup_worker *w, uint32_t index, const struct launch_li
 	return w->control_fd < 0 ? -ENOTCONN : fdpass_send(w->control_fd, &msg, sizeof(msg), -1);
 }
 
+int sup_send_revoked(struct sup_worker *w, const struct launch_revoked *r)
+{
+	struct launch_msg msg = {.type = LAUNCH_MSG_REVOKED, .key = r->epoch};
+
+	if (w->control_fd < 0)
+		return -ENOTCONN;
+	memcpy(msg.text, r->host, sizeof(r->host));
+	return fdpass_send(w->control_fd, &msg, sizeof(msg), -1);
+}
+
 int sup_send_port(struct sup_worker *w, uint32_t index, const struct launch_port *port)
 {
 	const struct launch_msg msg = {.type = LAUNCH_MSG_PORT, .index = index, .port = *port};

@@ -17,13 +17,15 @@ bool sup_lacks_keys(const struct sup_worker *w, const struct launch_config *want
 }
 
 /*
- * Sends the worker the cluster keys of w->config, if it lacks them; if the socket is full, the next
- * heartbeat check retries. For an adopted worker, w->config is at first the configuration of an
- * earlier agent, whose keys may be outdated, so nothing is sent until sup_reconcile has replaced
- * it. If the worker dies before that, it is restarted with those earlier keys.
+ * Sends the worker the cluster keys and revocations of w->config that it lacks; if the socket is
+ * full, the next heartbeat check retries. For an adopted worker, w->config is at first the
+ * configuration of an earlier agent, whose keys may be outdated, so nothing is sent until
+ * sup_reconcile has replaced it. If the worker dies before that, it is restarted with those earlier
+ * keys.
  */
 void sup_update_keys(struct sup_worker *w)
 {
+	sup_update_revoked(w);
 	if (w->state != SUP_UP || !w->agreed || !sup_lacks_keys(w, &w->config) ||
 	    sup_send_keys(w) < 0)
 		return;

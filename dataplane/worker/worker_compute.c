@@ -5,6 +5,7 @@
  */
 #include "dataplane/fuse/server/fuse_server.h"
 #include "dataplane/worker/worker.h"
+#include "dataplane/worker/worker_identity.h"
 #include "dataplane/worker/worker_refused.h"
 #include "netcfg/base/log.h"
 #include "netcfg/base/reason.h"
@@ -80,7 +81,7 @@ static void refused_note(struct worker *w, const struct ip_addr *from, int error
 	if (q && error == 0)
 		worker_refused_drop(w, r, q);
 	else if (q)
-		worker_refused_add(w, r, q, from, error);
+		worker_refused_add(w, r, q, from, error, "");
 }
 
 /* Forgets refusals for lack of sessions if they are long ago. Returns when to check again. */
@@ -157,6 +158,23 @@ static bool on_may_end(void *user, struct rudp_session *s)
 	return !client || fuse_server_client_may_end(client);
 }
 
+/* Checks that the client is the host that its hello names. */
+static int identity_check(struct worker *w, struct rudp_session *s, const struct ip_addr *from,
+			  const void *hello, size_t len)
+{
+	struct fuse_server_asked q;
+	struct datagram_addr unused;
+	int e;
+
+	if (fuse_server_read_asked(hello, len, &q) < 0)
+		return 0; /* fuse_server_accept() refuses it */
+	e = worker_identity_check(w, s, q.host, true);
+	if (e == 0)
+		return 0;
+	worker_refused_add(w, &end_of(w)->refused, &q, from, e, rudp_session_refusal(s, &unused));
+	return e;
+}
+
 static int on_accept(void *user, struct rudp_session *s, const void *hello, size_t len,
 		     void **ret_user)
 {
@@ -166,6 +184,9 @@ static int on_accept(void *user, struct rudp_session *s, const void *hello, size
 	int e;
 
 	rudp_session_from(s, &from);
+	e = identity_check(w, s, &from.ip, hello, len);
+	if (e < 0)
+		return e;
 	e = fuse_server_accept(server_of(w), s, &from.ip, hello, len, &client);
 	if (e < 0 || end_of(w)->refused.n > 0)
 		refused_note(w, &from.ip, e);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Handles the agent's messages, the agent's exit, and signals. */
 #include "dataplane/worker/worker.h"
+#include "dataplane/worker/worker_identity.h"
 #include "netcfg/base/log.h"
 #include "netcfg/base/os/fdpass.h"
 
@@ -47,6 +48,12 @@ static void control_keys(struct worker *w, struct launch_msg *m)
 		log_notice(
 			"received new cluster keys; %d sessions end because their key was dropped",
 			n);
+}
+
+static void control_revoked(struct worker *w, struct launch_msg *m)
+{
+	m->text[PLENUM_NAME_MAX - 1] = '\0';
+	worker_identity_revoke(w, m->text, m->key);
 }
 
 static void control_fault(struct worker *w, struct launch_msg *m)
@@ -151,6 +158,8 @@ void worker_control_read(struct worker *w)
 			control_label(w, &m);
 		else if (m.type == LAUNCH_MSG_KEYS)
 			control_keys(w, &m);
+		else if (m.type == LAUNCH_MSG_REVOKED)
+			control_revoked(w, &m);
 		else if (m.type == LAUNCH_MSG_FAULT)
 			control_fault(w, &m);
 		else if (m.type == LAUNCH_MSG_PORT)

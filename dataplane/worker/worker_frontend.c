@@ -5,6 +5,7 @@
  */
 #include "dataplane/fuse/client/fuse_client.h"
 #include "dataplane/worker/worker.h"
+#include "dataplane/worker/worker_identity.h"
 #include "netcfg/base/log.h"
 
 #include <poll.h>
@@ -118,6 +119,16 @@ static void on_event(void *user, struct rudp_session *s, enum rudp_event e, unsi
 	fuse_client_event(front, e, code, w->now_ns);
 }
 
+/* Checks that the server is the host that the mount names. */
+static int on_accepted(void *user, struct rudp_session *s)
+{
+	unsigned i;
+
+	/* A session of no mount expects no host, so only hosts without identities may serve it. */
+	return worker_identity_check(user, s, mount_of(user, s, &i) ? config_of(user, i)->peer : "",
+				     false);
+}
+
 /* Without the operations `accept` and `request`, rudp refuses all clients. */
 static const struct rudp_ops client_ops = {
 	.tx = worker_tx,
@@ -125,6 +136,7 @@ static const struct rudp_ops client_ops = {
 	.buf_get = on_buf_get,
 	.buf_put = on_buf_put,
 	.response = on_response,
+	.accepted = on_accepted,
 	.event = on_event,
 };
 
@@ -637,7 +649,9 @@ static void refusal_format(const struct launch_mount *m, const struct rudp_sessi
 	const char *word = rudp_session_refusal(s, &from);
 
 	ip_addr_format(&from.ip, ip, sizeof(ip));
-	if (code == -EREMCHG)
+	if (worker_identity_is_code(code, word))
+		worker_identity_format(m->peer, ip, code, word, text, size);
+	else if (code == -EREMCHG)
 		snprintf(text, size,
 			 "wrong-peer: the peer at %s is named %.30s, not %.30s as configured", ip,
 			 word[0] ? word : "otherwise", m->peer);

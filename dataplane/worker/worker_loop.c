@@ -4,6 +4,7 @@
  * or polls again. The loop knows the role and the back end only by their tables of operations.
  */
 #include "dataplane/worker/worker.h"
+#include "dataplane/worker/worker_identity.h"
 #include "netcfg/base/log.h"
 
 #include <string.h>
@@ -61,6 +62,7 @@ static int open_rudp(struct worker *w)
 			       sizeof(rc.keys) == sizeof(cfg->secrets),
 		       "launch.h and rudp.h agree");
 	memcpy(rc.keys, cfg->secrets, sizeof(rc.keys));
+	worker_identity_fill(w->cfg, &rc.host_key);
 	if (getrandom(&rc.seed, sizeof(rc.seed), 0) != (ssize_t)sizeof(rc.seed))
 		rc.seed = w->now_ns ^ rc.identity;
 	memcpy(w->port_up, w->port_open, sizeof(w->port_up));
@@ -70,6 +72,7 @@ static int open_rudp(struct worker *w)
 	/* Keep no copy of the keys besides the transport's, in case an attacker can read this
 	 * process's memory. */
 	explicit_bzero(rc.keys, sizeof(rc.keys));
+	explicit_bzero(rc.host_key.secret, sizeof(rc.host_key.secret));
 	explicit_bzero(w->cfg->secrets, sizeof(w->cfg->secrets));
 	return e;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Keeps and reports the list of clients that a compute worker refuses. */
 #include "dataplane/worker/worker_refused.h"
+#include "dataplane/worker/worker_identity.h"
 #include "netcfg/base/log.h"
 #include "netcfg/base/reason.h"
 
@@ -49,8 +50,12 @@ static void rights_format(const struct fuse_server_asked *q, const char *ip, int
 /* Writes the reason for the operator of this host. Returns false for a refusal that ends without
  * action by an operator. */
 static bool reason_format_for(const struct fuse_server_asked *q, const char *ip, int error,
-			      char *text)
+			      const char *word, char *text)
 {
+	if (worker_identity_is_code(error, word)) {
+		worker_identity_format(q->host, ip, error, word, text, TEXT_MAX);
+		return true;
+	}
 	switch (error) {
 	case -ENOENT:
 		snprintf(text, TEXT_MAX,
@@ -183,14 +188,15 @@ static void entry_begin(struct worker *w, struct worker_refused *r, struct worke
 }
 
 void worker_refused_add(struct worker *w, struct worker_refused *r,
-			const struct fuse_server_asked *q, const struct ip_addr *from, int error)
+			const struct fuse_server_asked *q, const struct ip_addr *from, int error,
+			const char *word)
 {
 	char ip[IP_ADDR_STR_MAX], text[TEXT_MAX];
 	struct worker_refused_entry *e;
 
 	ip_addr_format(from, ip, sizeof(ip));
 	/* Ignore mount workers, because the mount that they help has its own entry. */
-	if (q->by_mount_worker || !reason_format_for(q, ip, error, text))
+	if (q->by_mount_worker || !reason_format_for(q, ip, error, word, text))
 		return;
 	r->refusals++;
 	e = entry_for(r, q, from);

@@ -34,11 +34,13 @@ struct worker_refused {
 };
 
 /* Records a refusal. from: the client's address; q: what the client asked for; error: the result of
- * fuse_server_accept(). Logs a new entry and sends an event, unless the same refusal of a mount of
- * that host was reported before. If the error of an entry changes, reports that at most once in
- * WORKER_REFUSED_NS for each address. Ignores refusals that end without action by an operator. */
+ * fuse_server_accept() or worker_identity_check(), with the word of the latter or "". Logs a new
+ * entry and sends an event, unless the same refusal of a mount of that host was reported before. If
+ * the error of an entry changes, reports that at most once in WORKER_REFUSED_NS for each address.
+ * Ignores refusals that end without action by an operator. */
 void worker_refused_add(struct worker *w, struct worker_refused *r,
-			const struct fuse_server_asked *q, const struct ip_addr *from, int error);
+			const struct fuse_server_asked *q, const struct ip_addr *from, int error,
+			const char *word);
 /* Removes the refusal of a mount that was accepted now. */
 void worker_refused_drop(struct worker *w, struct worker_refused *r,
 			 const struct fuse_server_asked *q);

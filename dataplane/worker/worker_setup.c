@@ -97,6 +97,8 @@ static bool config_texts_end(const struct launch_config *cfg)
 		     text_ends(cfg->ports[i].label, sizeof(cfg->ports[i].label)) &&
 		     text_ends(cfg->ports[i].ifname, sizeof(cfg->ports[i].ifname)) &&
 		     text_ends(cfg->ports[i].device, sizeof(cfg->ports[i].device));
+	for (uint32_t i = 0; ok && i < cfg->n_revoked; i++)
+		ok = text_ends(cfg->revoked[i].host, sizeof(cfg->revoked[i].host));
 	for (uint32_t i = 0; ok && i < cfg->n_mounts; i++)
 		ok = mount_is_valid(&cfg->mounts[i]);
 	for (uint32_t i = 0; ok && i < cfg->n_shared; i++)
@@ -122,6 +124,7 @@ static int config_counts_check(const struct launch_config *cfg, struct reason *w
 		 LAUNCH_EXPORTS_MAX},
 		{"value of workers[].sessions", cfg->sessions, 0, LAUNCH_SESSIONS_MAX},
 		{"count of keys in cluster.secret-file", cfg->n_secrets, 0, LAUNCH_SECRETS_MAX},
+		{"count of revoked hosts", cfg->n_revoked, 0, LAUNCH_REVOKED_MAX},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(counts); i++)
@@ -156,6 +159,10 @@ int worker_config_check(const struct launch_config *cfg, struct reason *why)
 				? "cluster.security needs a key in cluster.secret-file, found none"
 				: "cluster.security is none, but cluster.secret-file has a key; "
 				  "remove one");
+	else if ((unsigned)cfg->identity > LAUNCH_IDENTITY_REQUIRE ||
+		 (cfg->identity != LAUNCH_IDENTITY_OFF && cfg->n_secrets == 0))
+		reason_set_text(why, "cluster.identity needs a key in cluster.secret-file, found "
+				     "none");
 	else if ((unsigned)cfg->role >= LAUNCH_ROLE_MAX)
 		reason_set_text(why, "plenumd sent the unknown role %u; restart plenumd",
 				(unsigned)cfg->role);

@@ -241,6 +241,12 @@ int identity_check_revocation(const uint8_t *p, size_t len, const uint8_t cluste
 	return 0;
 }
 
+bool identity_same_host(const uint8_t a[IDENTITY_REVOCATION_BYTES],
+			const uint8_t b[IDENTITY_REVOCATION_BYTES])
+{
+	return memcmp(a + AT_NAME, b + AT_NAME, PLENUM_NAME_MAX) == 0;
+}
+
 /* ------------------------------------------------------------------ lists */
 
 bool identity_is_revoked(const struct identity_revocation *list, unsigned n, const char *host,

@@ -79,6 +79,9 @@ int identity_check(const uint8_t *p, size_t len, const uint8_t cluster[IDENTITY_
 int identity_check_revocation(const uint8_t *p, size_t len,
 			      const uint8_t cluster[IDENTITY_KEY_BYTES],
 			      struct identity_revocation *ret);
+/* Returns whether both revocations, which need not be valid, are of one host. */
+bool identity_same_host(const uint8_t a[IDENTITY_REVOCATION_BYTES],
+			const uint8_t b[IDENTITY_REVOCATION_BYTES]);
 /* Returns whether a revocation in the list applies to that certificate. */
 bool identity_is_revoked(const struct identity_revocation *list, unsigned n, const char *host,
 			 uint64_t epoch);

@@ -75,6 +75,7 @@ enum spec_submounts { SPEC_SUBMOUNTS_HIDE, SPEC_SUBMOUNTS_CROSS, SPEC_SUBMOUNTS_
 /* How packets between hosts are protected. */
 /* In the order of their names in the schema. */
 enum spec_cluster_config { SPEC_CLUSTER_CONFIG_OFF, SPEC_CLUSTER_CONFIG_FOLLOW };
+enum spec_identity { SPEC_IDENTITY_OFF, SPEC_IDENTITY_ACCEPT, SPEC_IDENTITY_REQUIRE };
 enum spec_security {
 	SPEC_SECURITY_AUTH,
 	SPEC_SECURITY_ENCRYPT,
@@ -328,6 +329,8 @@ struct spec_cluster { /* name "": no cluster is configured */
 	char *secret_file;		 /* path of the key file; NULL: there is none, because
 					    security is none */
 	enum spec_security security;
+	enum spec_identity identity; /* whether hosts prove their identities */
+	char *identity_dir; /* folder of the files of this host's identity; NULL: the default */
 	enum spec_cluster_config config; /* whether this host takes the cluster's document */
 	struct diag_pos pos;
 };

@@ -24,6 +24,7 @@ static const char *const fallback_names[] = {
 static const char *const locks_names[] = {
 	[SPEC_LOCKS_LOCAL] = "local", [SPEC_LOCKS_NONE] = "none", [SPEC_LOCKS_CLUSTER] = "cluster"};
 static const char *const cluster_config_names[] = {"off", "follow"};
+static const char *const identity_names[] = {"off", "accept", "require"};
 static const char *const security_names[] = {[SPEC_SECURITY_AUTH] = "auth",
 					     [SPEC_SECURITY_ENCRYPT] = "encrypt",
 					     [SPEC_SECURITY_NONE] = "none"};
@@ -705,6 +706,12 @@ static const struct spec_key cluster_keys[] = {
 		 "auth does not cover bulk data by RDMA (net[].rdma); encrypt does not use RDMA.\n"
 		 "A host with a key and a host without a key do not connect.",
 	 .example = "encrypt"},
+	{"identity", SPEC_TYPE_ENUM, .fallback = "off", NAMES(identity_names), FIELD(spec_cluster, identity), .example = "require",
+	 .help = "Whether hosts prove that they have the name that they give.\n"
+		 "off: any host with the cluster's key is believed whatever name it gives. accept: this host proves its name, and"
+		 " believes hosts without identity as with off. require: they are refused.\nA change restarts the workers. See SECURITY in plenumd(8)."},
+	{"identity-dir", SPEC_TYPE_PATH, FIELD(spec_cluster, identity_dir), .fallback_doc = "/var/lib/plenum/identity",
+	 .example = "/etc/plenum/id", .help = "The folder with the files of this host's identity, for root alone."},
 	{"config", SPEC_TYPE_ENUM, .fallback = "off", NAMES(cluster_config_names), FIELD(spec_cluster, config), .example = "follow",
 	 .help = "Whether this host takes the configuration document of the cluster.\n"
 		 "follow: a rollout ('plenum rollout start') merges the document's sections for this host below the host's own files,"

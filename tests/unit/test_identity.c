@@ -119,18 +119,6 @@ static void a_revocation_holds_up_to_its_epoch(void **state)
 	}
 }
 
-/* A signature of one kind is none of another: a revocation is a prefix of a permission. */
-static void a_permission_is_no_revocation(void **state)
-{
-	uint8_t bytes[IDENTITY_REVOCATION_BYTES];
-	struct identity_revocation r;
-
-	memcpy(bytes, permission, sizeof(bytes) - 64);
-	memcpy(bytes + sizeof(bytes) - 64, permission + sizeof(permission) - 64, 64);
-	assert_int_equal(identity_check_revocation(bytes, sizeof(bytes), signer.public, &r),
-			 -EBADMSG);
-}
-
 static void put(const char *name, bool secret, const uint8_t *p, size_t len)
 {
 	char path[PATH_MAX];
@@ -212,7 +200,6 @@ int main(void)
 		cmocka_unit_test(a_permission_is_of_use_to_its_holder_alone),
 		cmocka_unit_test(names_that_no_host_can_have_are_refused),
 		cmocka_unit_test(a_revocation_holds_up_to_its_epoch),
-		cmocka_unit_test(a_permission_is_no_revocation),
 		cmocka_unit_test(the_files_of_a_host_are_checked),
 		cmocka_unit_test(revocations_are_kept_on_disk),
 	};

@@ -186,8 +186,8 @@ static void a_replaced_key_of_the_server_ends_the_handshake(void **state)
 	assert_true(auth_is_up());
 }
 
-/* A holder of the cluster's key has another host's certificate, which is no secret, and its own
- * key. */
+/* A holder of the cluster's key has another host's certificate, which anyone may know, and a key of
+ * its own */
 static void a_certificate_for_another_key_is_refused(void **state)
 {
 	for (unsigned end = 0; end < 2; end++) {

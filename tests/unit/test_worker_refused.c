@@ -58,7 +58,7 @@ static void refuse(struct bench *b, const struct fuse_server_asked *h, const cha
 	struct ip_addr ip;
 
 	assert_int_equal(ip_addr_parse(from, &ip), 0);
-	worker_refused_add(&b->w, &b->r, h, &ip, error);
+	worker_refused_add(&b->w, &b->r, h, &ip, error, "host-c");
 	worker_refused_publish(&b->w, &b->r);
 }
 
@@ -290,6 +290,32 @@ static void another_address_does_not_change_the_entry_of_a_mount(void **state)
 	assert_int_equal(first->times, 2);
 }
 
+/* The word of the refusal is the name in the certificate. */
+static void a_host_that_is_another_is_listed_with_both_names(void **state)
+{
+	static const struct {
+		int error;
+		const char *begin;
+	} cases[] = {
+		{-EBADE, "identity-name: 10.1.1.1 claims to be host-a, but its certificate is of "
+			 "host-c"},
+		{-EKEYREVOKED, "identity-revoked: the identity of host-c is revoked (10.1.1.1)"},
+		{-EKEYEXPIRED, "identity-expired: the certificate of host-c has expired"},
+		{-ENOKEY, "identity-required: host-a (10.1.1.1) and this host"},
+	};
+	struct bench *b = *state;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct fuse_server_asked h = asked_by("host-a", "x", i + 1);
+
+		refuse(b, &h, "10.1.1.1", cases[i].error);
+		assert_int_equal(b->stats.n_refused, i + 1);
+		if (strstr(b->stats.refused[i].reason, cases[i].begin) !=
+		    b->stats.refused[i].reason)
+			fail_msg("found '%s'", b->stats.refused[i].reason);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -302,6 +328,7 @@ int main(void)
 		TEST(new_mounts_replace_those_that_are_no_longer_refused),
 		TEST(a_change_of_the_reason_is_reported_later),
 		TEST(another_address_does_not_change_the_entry_of_a_mount),
+		TEST(a_host_that_is_another_is_listed_with_both_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

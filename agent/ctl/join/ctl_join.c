@@ -7,6 +7,7 @@
 #include "agent/ctl/join/ctl_join.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/files/secret.h"
+#include "netcfg/base/identity.h"
 #include "netcfg/plan/plan.h"
 #include "netcfg/spec/spec.h"
 #include <string.h>
@@ -140,6 +141,13 @@ static int prepare(const struct ctl_args *a, const struct invitation *i, char **
 
 	if (r == CTL_OK)
 		r = ctl_collect(&inv);
+	if (r == CTL_OK && i->permission && (!i->host || strcmp(i->host, inv->host) != 0)) {
+		ctl_complain(
+			"the invitation is for the host '%.63s', and this host is '%.63s'; use "
+			"an invitation of 'plenum cluster invite FILE %.63s'",
+			i->host ? i->host : "", inv->host, inv->host);
+		r = CTL_DATA;
+	}
 	if (r == CTL_OK)
 		r = join_config_make(a, i, pools, n, inv, ret_yaml);
 	if (r == CTL_OK)
@@ -176,6 +184,8 @@ int ctl_cmd_join(const struct ctl_args *a)
 			r = check_file(&files[k]);
 		if (r == CTL_OK)
 			r = write_files(files, n);
+		if (r == CTL_OK && i.permission)
+			r = join_identity_make(&i, i.host, IDENTITY_DIR);
 		if (r == CTL_OK) {
 			r = ctl_setup_write(yaml);
 			if (r != CTL_OK)

@@ -9,7 +9,9 @@
 
 #include "agent/cluster/pool.h"
 #include "agent/ctl/ctl.h"
+#include "netcfg/base/identity.h"
 #include "netcfg/host/inventory.h"
+#include "netcfg/spec/spec.h"
 
 #define JOIN_CA_FILE PLENUM_SYSCONFDIR "/etcd-ca.pem"
 #define JOIN_PASSWORD_FILE PLENUM_SYSCONFDIR "/etcd.password"
@@ -20,6 +22,8 @@ struct invitation {
 	json_t *all;
 	const char *cluster, *ca, *user, *password, *security, *secret; /* NULL: not given */
 	const json_t *etcd; /* list of URLs; NULL: not given */
+	/* The permission for a host's identity; all or none: see join_identity.c. */
+	const char *host, *identity, *authority, *permission, *once;
 	const json_t *legs; /* list of {"pool", "match"}; NULL: not given */
 };
 
@@ -30,7 +34,33 @@ struct invitation {
 int invitation_read(const char *file, const char *url, const char *cluster, struct invitation *ret);
 void invitation_done(struct invitation *i); /* wipes the secrets */
 
+/* Makes what an invitation of this host's configuration has: the cluster, and the access to etcd.
+ * The caller calls invitation_use(), and later invitation_done(). */
+int invitation_make(const struct spec *s, unsigned long valid_s, json_t **ret);
+/* Sets the members from all. */
+void invitation_use(struct invitation *i, json_t *all);
+
+/* ---- join_permit.c ---- */
+
+#define JOIN_SIGNER_FILE PLENUM_SYSCONFDIR "/cluster.signer"
+
+/* Reads the cluster's signing key. Returns CTL_OK, or another exit status after printing the error.
+ */
+int join_signer_read(struct identity_pair *ret);
+/* Adds a permission for that host to an invitation, signed by the key of this host. */
+int join_identity_permit(const struct spec *s, const char *host, json_t *to);
+
+/* ---- join_identity.c ---- */
+
+/* Makes the key pair and certificate of this host in the folder. */
+int join_identity_make(const struct invitation *i, const char *host, const char *dir);
+
 /* ---- join_pools.c ---- */
+
+/* Opens the store of the invitation's cluster. Returns 0 or negative errno. */
+int join_store_open(const struct invitation *i, struct loop *loop, struct kv **ret);
+/* Says why the store has not answered, and what to do. Returns the exit status. */
+int join_store_complain(const struct invitation *i, const struct kv_answer *a);
 
 /* Asks etcd for the pools of the cluster. *ret_pools is on the heap. Returns CTL_OK, or another
  * exit status after printing the error. */

@@ -209,6 +209,8 @@ static void put_cluster(FILE *f, const struct invitation *i)
 	if (strcmp(security, "none") != 0)
 		put_member(f, "secret-file", CTL_SECRET_FILE);
 	put_member(f, "security", security);
+	if (i->permission)
+		put_member(f, "identity", i->identity ? i->identity : "require");
 	fputs("}\n", f);
 }
 

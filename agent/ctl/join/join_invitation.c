@@ -41,8 +41,9 @@ static bool all_texts(const json_t *list)
 /* Returns whether the member, if there is one, is a text, and the file may have it. */
 static bool member_is_valid(const char *file, const char *key, const json_t *value)
 {
-	static const char *const texts[] = {"cluster",	"ca",	  "user",   "password",
-					    "security", "secret", "expires"};
+	static const char *const texts[] = {"cluster",	"ca",	     "user",	   "password",
+					    "security", "secret",    "expires",	   "host",
+					    "identity", "authority", "permission", "once"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		if (strcmp(key, texts[i]) == 0) {
@@ -65,7 +66,8 @@ static bool member_is_valid(const char *file, const char *key, const json_t *val
 		return true;
 	ctl_complain("%s: %.40s: expected etcd with texts, legs with maps, cluster, ca, user, "
 		     "password, security, "
-		     "secret or expires, as 'plenum cluster invite' writes them",
+		     "secret, expires, host, identity, authority, permission or once, as 'plenum "
+		     "cluster invite' writes them",
 		     file, key);
 	return false;
 }
@@ -181,20 +183,31 @@ int invitation_read(const char *file, const char *url, const char *cluster, stru
 	if (r != CTL_OK)
 		return r;
 	add_arguments(all, url, cluster);
-	ret->cluster = text_of(all, "cluster");
-	ret->ca = text_of(all, "ca");
-	ret->user = text_of(all, "user");
-	ret->password = text_of(all, "password");
-	ret->security = text_of(all, "security");
-	ret->secret = text_of(all, "secret");
-	ret->etcd = json_object_get(all, "etcd");
-	ret->legs = json_object_get(all, "legs");
+	invitation_use(ret, all);
 	return check(ret);
+}
+
+void invitation_use(struct invitation *i, json_t *all)
+{
+	*i = (struct invitation){.all = all,
+				 .cluster = text_of(all, "cluster"),
+				 .ca = text_of(all, "ca"),
+				 .user = text_of(all, "user"),
+				 .password = text_of(all, "password"),
+				 .security = text_of(all, "security"),
+				 .secret = text_of(all, "secret"),
+				 .etcd = json_object_get(all, "etcd"),
+				 .legs = json_object_get(all, "legs"),
+				 .host = text_of(all, "host"),
+				 .identity = text_of(all, "identity"),
+				 .authority = text_of(all, "authority"),
+				 .permission = text_of(all, "permission"),
+				 .once = text_of(all, "once")};
 }
 
 void invitation_done(struct invitation *i)
 {
-	char *secrets[] = {(char *)i->password, (char *)i->secret};
+	char *secrets[] = {(char *)i->password, (char *)i->secret, (char *)i->once};
 
 	for (size_t k = 0; k < ARRAY_SIZE(secrets); k++)
 		if (secrets[k])
@@ -291,8 +304,7 @@ static int take_valid(const char *text, unsigned long *ret_s)
 	return CTL_USAGE;
 }
 
-/* Makes the invitation of a host's configuration. */
-static int make(const struct spec *s, unsigned long valid_s, json_t **ret)
+int invitation_make(const struct spec *s, unsigned long valid_s, json_t **ret)
 {
 	char when[WHEN_TEXT_MAX];
 	json_t *urls = json_array(), *o;
@@ -358,7 +370,9 @@ int ctl_cmd_cluster_invite(const struct ctl_args *a)
 		r = CTL_DATA;
 	}
 	if (r == CTL_OK)
-		r = make(s, valid_s, &i.all);
+		r = invitation_make(s, valid_s, &i.all);
+	if (r == CTL_OK && a->n_operands > 1)
+		r = join_identity_permit(s, a->operands[1], i.all);
 	if (r == CTL_OK)
 		r = put(a->operands[0], i.all);
 	if (r == CTL_OK)
@@ -366,8 +380,7 @@ int ctl_cmd_cluster_invite(const struct ctl_args *a)
 		       "join --token-file FILE' there, and delete it: it has the keys of the "
 		       "cluster.\n",
 		       a->operands[0], text_of(i.all, "expires"));
-	i.password = text_of(i.all, "password");
-	i.secret = text_of(i.all, "secret");
+	invitation_use(&i, i.all);
 	invitation_done(&i);
 	spec_free(s);
 	return r;

@@ -11,8 +11,7 @@ struct query {
 	int status; /* exit status */
 };
 
-/* Says why the store has not answered, and what to do. */
-static int complain(const struct invitation *i, const struct kv_answer *a)
+int join_store_complain(const struct invitation *i, const struct kv_answer *a)
 {
 	const char *url = json_string_value(json_array_get(i->etcd, 0));
 
@@ -68,7 +67,7 @@ static void on_config(void *user, const struct kv_answer *a)
 	json_t *config;
 
 	if (a->trouble != CLUSTER_FINE) {
-		q->status = complain(q->of, a);
+		q->status = join_store_complain(q->of, a);
 	} else {
 		config = pools_parse(p && p->value ? p->value : "", p ? p->len : 0);
 		if (config) {
@@ -84,26 +83,32 @@ static void on_config(void *user, const struct kv_answer *a)
 	loop_exit(q->loop, 0);
 }
 
-static int ask(struct query *q)
+int join_store_open(const struct invitation *i, struct loop *loop, struct kv **ret)
 {
 	const char *endpoints[KV_ENDPOINTS_MAX];
-	struct kv_setup setup = {.loop = q->loop,
+	struct kv_setup setup = {.loop = loop,
 				 .endpoints = endpoints,
-				 .ca = q->of->ca,
-				 .user = q->of->user,
-				 .password = q->of->password};
+				 .ca = i->ca,
+				 .user = i->user,
+				 .password = i->password};
+	const json_t *url;
+	size_t k;
+
+	json_array_foreach (i->etcd, k, url)
+		if (setup.n_endpoints < KV_ENDPOINTS_MAX && json_is_string(url))
+			endpoints[setup.n_endpoints++] = json_string_value(url);
+	return kv_etcd.open(&setup, ret);
+}
+
+static int ask(struct query *q)
+{
 	char key[KV_KEY_MAX];
 	const struct kv_range range = {.first = key};
 	struct kv *kv = NULL;
-	const json_t *url;
-	size_t i;
 	int r;
 
-	json_array_foreach (q->of->etcd, i, url)
-		if (setup.n_endpoints < KV_ENDPOINTS_MAX && json_is_string(url))
-			endpoints[setup.n_endpoints++] = json_string_value(url);
 	pool_config_key(q->of->cluster, key);
-	r = kv_etcd.open(&setup, &kv);
+	r = join_store_open(q->of, q->loop, &kv);
 	if (r >= 0)
 		r = kv_etcd.range(kv, &range, on_config, q);
 	if (r >= 0)

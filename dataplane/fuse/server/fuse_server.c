@@ -433,15 +433,29 @@ static void client_remove(struct fuse_server *srv, struct fuse_server_client *c)
 	client_count(srv, c, -1U);
 }
 
+static void asked_get(const struct fuse_hello *h, struct fuse_server_asked *ret)
+{
+	ret->by_mount_worker = h->purpose != FUSE_HELLO_MOUNT;
+	memcpy(ret->mount_id, h->mount_id, sizeof(ret->mount_id));
+	memcpy(ret->host, h->client_host, sizeof(ret->host));
+	memcpy(ret->export_name, h->export_name, sizeof(ret->export_name));
+}
+
+int fuse_server_read_asked(const void *hello, size_t len, struct fuse_server_asked *ret)
+{
+	struct fuse_hello h;
+	int r = fuse_hello_get(hello, len, &h);
+
+	if (r == 0)
+		asked_get(&h, ret);
+	return r;
+}
+
 static void asked_note(struct fuse_server *srv, const struct fuse_hello *h)
 {
 	srv->has_asked = h;
-	if (!h)
-		return;
-	srv->asked.by_mount_worker = h->purpose != FUSE_HELLO_MOUNT;
-	memcpy(srv->asked.mount_id, h->mount_id, sizeof(srv->asked.mount_id));
-	memcpy(srv->asked.host, h->client_host, sizeof(srv->asked.host));
-	memcpy(srv->asked.export_name, h->export_name, sizeof(srv->asked.export_name));
+	if (h)
+		asked_get(h, &srv->asked);
 }
 
 static struct server_export *find_export(struct fuse_server *srv, const char *name)

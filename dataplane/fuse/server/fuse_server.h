@@ -105,6 +105,9 @@ int fuse_server_accept(struct fuse_server *srv, struct rudp_session *s, const st
 /* Returns the export and mount that the client of the last fuse_server_accept() requested, or NULL
  * if the client's data was not a hello. Valid until the next call of fuse_server_accept(). */
 const struct fuse_server_asked *fuse_server_asked(const struct fuse_server *srv);
+/* Reads what the client asks for from its data. Returns 0, or -EPROTO if the data is not a hello.
+ */
+int fuse_server_read_asked(const void *hello, size_t len, struct fuse_server_asked *ret);
 /* Returns the worker to which the last redirected client must connect, as "ADDRESS/PORT" with a
  * hexadecimal port. */
 const char *fuse_server_elsewhere(const struct fuse_server *srv);

@@ -81,6 +81,14 @@ void spec_check_cluster(struct spec_reader *r)
 		check_error(r, &c->pos, "secret-file",
 			    "it has no effect with security: none; remove secret-file or "
 			    "security: none");
+	if (c->identity != SPEC_IDENTITY_OFF && c->security == SPEC_SECURITY_NONE)
+		check_error(r, &c->pos, "identity",
+			    "it needs the key of the cluster, and security is none; write "
+			    "secret-file and 'security: auth', or 'identity: off'");
+	if (c->identity_dir && c->identity == SPEC_IDENTITY_OFF)
+		check_error(r, &c->pos, "identity-dir",
+			    "it has no effect with identity: off; remove identity-dir, or write "
+			    "'identity: accept'");
 	check_etcd(r, c);
 	if (c->config == SPEC_CLUSTER_CONFIG_FOLLOW && c->n_etcd == 0)
 		check_error(r, &c->pos, "config",

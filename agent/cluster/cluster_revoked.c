@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Verifies and keeps the revocations of hosts that the cluster's store has. */
+#include "agent/cluster/cluster.h"
+#include <stdio.h>
+#include <string.h>
+
+char *cluster_identity_dir(const struct spec *s)
+{
+	if (s->cluster.identity == SPEC_IDENTITY_OFF)
+		return NULL;
+	return strdup(s->cluster.identity_dir ? s->cluster.identity_dir : IDENTITY_DIR);
+}
+
+int cluster_revoked_keep(const char *dir, struct events *events,
+			 const uint8_t p[IDENTITY_REVOCATION_BYTES],
+			 struct identity_revocation *ret)
+{
+	uint8_t key[IDENTITY_KEY_BYTES];
+	struct reason why = {.code = ""};
+	autofree char *path = NULL;
+	int r;
+
+	if (!dir)
+		return -ENOENT;
+	if (asprintf(&path, "%s/" IDENTITY_FILE_CLUSTER, dir) < 0)
+		return -ENOMEM;
+	r = identity_read_hex(path, false, key, sizeof(key), &why);
+	if (r < 0)
+		return r;
+	r = identity_keep_revocation(dir, key, p, ret);
+	if (r == -EBADMSG)
+		log_warning("etcd has a revocation that the cluster's key has not signed; ignored");
+	else if (r < 0)
+		events_add(events, LOG_LEVEL_WARNING, "cluster",
+			   "cannot write the revocation of %.63s to %.120s: %s", ret->host, dir,
+			   strerror(-r));
+	else if (r == 1)
+		events_add(events, LOG_LEVEL_NOTICE, "cluster", "the identity of %.63s is revoked",
+			   ret->host);
+	return r == -EBADMSG ? r : 0;
+}

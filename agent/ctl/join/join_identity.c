@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The commands for identities of hosts. The cluster's signing key is in a file of the host where
+ * 'plenum cluster authority' made it. An invitation of that host for one host has a permission,
+ * with which that host makes its own key pair and certificate.
+ */
+#include "agent/cluster/records.h"
+#include "agent/ctl/join/ctl_join.h"
+#include "netcfg/base/identity.h"
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#define CONFIG_FILE PLENUM_SYSCONFDIR "/plenum.yaml"
+
+static int fail(const char *path, int e)
+{
+	ctl_complain("cannot write %s: %s", path, strerror(-e));
+	return e == -EACCES || e == -EPERM ? CTL_NO_PERMISSION : CTL_IO;
+}
+
+static const char *dir_of(const struct spec *s)
+{
+	return s->cluster.identity_dir ? s->cluster.identity_dir : IDENTITY_DIR;
+}
+
+static int write_file(const char *dir, const char *name, bool secret, const uint8_t *p, size_t len)
+{
+	autofree char *path = NULL;
+	int r = asprintf(&path, "%s/%s", dir, name) < 0 ? -ENOMEM
+							: identity_write_hex(path, secret, p, len);
+
+	return r < 0 ? fail(path ? path : dir, r) : CTL_OK;
+}
+
+/* ---- the identity of this host ---- */
+
+/* Makes the key pair and certificate from the texts of an invitation. */
+static int make(const struct invitation *i, const char *host, struct identity *ret)
+{
+	uint8_t permission[IDENTITY_PERMISSION_BYTES], once[IDENTITY_KEY_BYTES];
+	int r = -EINVAL;
+
+	if (i->authority && i->permission && i->once &&
+	    identity_unhex(i->authority, ret->cluster, sizeof(ret->cluster)) == 0 &&
+	    identity_unhex(i->permission, permission, sizeof(permission)) == 0 &&
+	    identity_unhex(i->once, once, sizeof(once)) == 0)
+		r = identity_new_host(&ret->pair);
+	if (r >= 0)
+		r = identity_certify(permission, once, ret->pair.public, ret->certificate);
+	explicit_bzero(once, sizeof(once));
+	if (r >= 0)
+		r = identity_check(ret->certificate, sizeof(ret->certificate), ret->cluster, 0,
+				   &ret->card);
+	if (r >= 0 && strcmp(ret->card.host, host) == 0)
+		return CTL_OK;
+	ctl_complain("the invitation has no valid permission for the host '%.63s'; make one with "
+		     "'plenum cluster invite FILE %.63s' on the host that has the cluster's "
+		     "signing key",
+		     host, host);
+	return CTL_DATA;
+}
+
+/* Makes the folder, and the one above it, which a new host lacks. */
+static int make_dir(const char *dir)
+{
+	autofree char *above = strndup(dir, (size_t)(strrchr(dir, '/') - dir));
+
+	if (above && *above && mkdir(above, 0755) < 0 && errno != EEXIST)
+		return fail(above, -errno);
+	return mkdir(dir, 0700) < 0 && errno != EEXIST ? fail(dir, -errno) : CTL_OK;
+}
+
+int join_identity_make(const struct invitation *i, const char *host, const char *dir)
+{
+	struct identity *is = calloc(1, sizeof(*is));
+	int r = is ? make(i, host, is) : ctl_put_text(NULL);
+
+	if (r == CTL_OK)
+		r = make_dir(dir);
+	if (r == CTL_OK)
+		r = write_file(dir, IDENTITY_FILE_CLUSTER, false, is->cluster, sizeof(is->cluster));
+	if (r == CTL_OK)
+		r = write_file(dir, IDENTITY_FILE_KEY, true, is->pair.secret,
+			       sizeof(is->pair.secret));
+	if (r == CTL_OK)
+		r = write_file(dir, IDENTITY_FILE_CERTIFICATE, false, is->certificate,
+			       sizeof(is->certificate));
+	if (is)
+		identity_wipe(is);
+	free(is);
+	return r;
+}
+
+int ctl_cmd_cluster_identity(const struct ctl_args *a)
+{
+	struct invitation i = {.all = NULL};
+	struct spec *s = NULL;
+	int r = ctl_load(CONFIG_FILE, &s);
+
+	if (r == CTL_OK)
+		r = invitation_read(a->operands[0], NULL, NULL, &i);
+	if (r == CTL_OK)
+		r = join_identity_make(&i, s->host, dir_of(s));
+	if (r == CTL_OK)
+		printf("This host has a new key and a certificate for the name '%s' in %s. Write "
+		       "'identity: accept' or 'identity: require' in 'cluster' of " CONFIG_FILE
+		       " if it is not there, and run 'plenum apply'.\n",
+		       s->host, dir_of(s));
+	invitation_done(&i);
+	spec_free(s);
+	return r;
+}
+
+/* ---- revocations ---- */
+
+struct revoking {
+	struct loop *loop;
+	const struct invitation *of;
+	struct kv *kv;
+	const uint8_t *bytes;
+	char key[KV_KEY_MAX];
+	int status; /* exit status */
+};
+
+static void end(struct revoking *v, int status)
+{
+	v->status = status;
+	loop_exit(v->loop, 0);
+}
+
+static int read_key(struct revoking *v);
+
+static void on_written(void *user, const struct kv_answer *a)
+{
+	struct revoking *v = user;
+
+	if (a->trouble != CLUSTER_FINE)
+		end(v, join_store_complain(v->of, a));
+	else if (a->succeeded)
+		end(v, CTL_OK);
+	else if (read_key(v) < 0) /* another command has changed the key meanwhile */
+		end(v, CTL_OS);
+}
+
+static void on_read(void *user, const struct kv_answer *a)
+{
+	const struct kv_pair *p = a->n_pairs ? &a->pairs[0] : NULL;
+	struct revoking *v = user;
+	char *text = record_revoked_add(p && p->value ? p->value : "", p ? p->len : 0, v->bytes);
+	struct kv_op put = {.kind = KV_PUT, .key = v->key, .value = text};
+	const struct kv_txn t = {
+		.key = v->key, .revision = p ? p->revision : 0, .ops = &put, .n_ops = 1};
+
+	if (a->trouble != CLUSTER_FINE) {
+		end(v, join_store_complain(v->of, a));
+	} else if (!text) {
+		ctl_complain("etcd has the revocations of %u hosts, or the key %s has a form that "
+			     "this version does not know",
+			     IDENTITY_REVOKED_MAX, v->key);
+		end(v, CTL_DATA);
+	} else if (kv_etcd.txn(v->kv, &t, on_written, v) < 0) {
+		end(v, CTL_OS);
+	}
+	free(text);
+}
+
+static int read_key(struct revoking *v)
+{
+	const struct kv_range range = {.first = v->key};
+
+	return kv_etcd.range(v->kv, &range, on_read, v);
+}
+
+static int store(const struct invitation *i, const uint8_t *bytes)
+{
+	struct revoking v = {.of = i, .bytes = bytes, .status = CTL_UNAVAILABLE};
+	int r = loop_new(&v.loop);
+
+	record_revoked_key(i->cluster, v.key);
+	if (r >= 0)
+		r = join_store_open(i, v.loop, &v.kv);
+	if (r >= 0)
+		r = read_key(&v);
+	if (r >= 0)
+		r = loop_run(v.loop);
+	kv_etcd.close(v.kv);
+	loop_free(v.loop);
+	if (r >= 0)
+		return v.status;
+	ctl_complain("cannot ask etcd: %s", strerror(-r));
+	return CTL_OS;
+}
+
+int ctl_cmd_cluster_revoke(const struct ctl_args *a)
+{
+	struct invitation i = {.all = NULL};
+	uint8_t bytes[IDENTITY_REVOCATION_BYTES];
+	struct identity_pair signer;
+	struct spec *s = NULL;
+	json_t *all = NULL;
+	int r = join_signer_read(&signer);
+
+	if (r == CTL_OK)
+		r = ctl_load(CONFIG_FILE, &s);
+	if (r == CTL_OK && s->cluster.n_etcd == 0) {
+		ctl_complain("cluster.etcd is not in " CONFIG_FILE
+			     ", so other hosts would not get the revocation; write cluster.etcd");
+		r = CTL_DATA;
+	}
+	if (r == CTL_OK &&
+	    (!record_name_is_valid(a->operands[0]) ||
+	     identity_revoke(&signer, a->operands[0], (uint64_t)time(NULL), bytes) < 0)) {
+		ctl_complain("'%.60s' is not a name of a host", a->operands[0]);
+		r = CTL_USAGE;
+	}
+	explicit_bzero(&signer, sizeof(signer));
+	if (r == CTL_OK)
+		r = invitation_make(s, 1, &all);
+	invitation_use(&i, all);
+	if (r == CTL_OK)
+		r = store(&i, bytes);
+	if (r == CTL_OK)
+		printf("The identity of %s is revoked: hosts with cluster.identity end its "
+		       "sessions "
+		       "and refuse it. It gets a new one with 'plenum cluster invite FILE %s' and "
+		       "'plenum cluster identity FILE'.\n",
+		       a->operands[0], a->operands[0]);
+	invitation_done(&i);
+	spec_free(s);
+	return r;
+}

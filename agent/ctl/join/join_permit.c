@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Makes and reads the cluster's signing key, and signs permissions with it. */
+#include "agent/cluster/records.h"
+#include "agent/ctl/join/ctl_join.h"
+#include "netcfg/base/file.h"
+#include "netcfg/base/identity.h"
+#include <fcntl.h>
+#include <string.h>
+#include <time.h>
+
+static int fail(const char *path, int e)
+{
+	ctl_complain("cannot write %s: %s", path, strerror(-e));
+	return e == -EACCES || e == -EPERM ? CTL_NO_PERMISSION : CTL_IO;
+}
+
+/* ---- the cluster's signing key ---- */
+
+int join_signer_read(struct identity_pair *ret)
+{
+	struct reason why = {.code = ""};
+	int r = identity_read_hex(JOIN_SIGNER_FILE, true, ret->secret, sizeof(ret->secret), &why);
+
+	if (r >= 0 && identity_signer_public(ret) == 0)
+		return CTL_OK;
+	if (r == -ENOENT)
+		reason_append(&why, "run this on the host that has the cluster's signing key; "
+				    "'plenum cluster authority' makes the first one");
+	ctl_complain("%s", r < 0 ? why.text : JOIN_SIGNER_FILE " has no valid key");
+	return r == -ENOENT ? CTL_NO_INPUT : r == -EACCES ? CTL_NO_PERMISSION : CTL_DATA;
+}
+
+int ctl_cmd_cluster_authority(const struct ctl_args *a)
+{
+	char hex[2 * IDENTITY_KEY_BYTES + 2], shown[2 * IDENTITY_KEY_BYTES + 1];
+	struct identity_pair p;
+	autoclose int fd = -1;
+	int r;
+
+	(void)a;
+	if (identity_new_signer(&p) < 0)
+		return fail(JOIN_SIGNER_FILE, -EIO);
+	identity_hex(p.secret, sizeof(p.secret), hex);
+	hex[sizeof(hex) - 2] = '\n';
+	identity_hex(p.public, sizeof(p.public), shown);
+	fd = open(JOIN_SIGNER_FILE, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	r = fd < 0 ? -errno : file_write_all(fd, hex, sizeof(hex) - 1);
+	if (r >= 0 && fsync(fd) < 0)
+		r = -errno;
+	if (r < 0 && fd >= 0)
+		unlink(JOIN_SIGNER_FILE);
+	explicit_bzero(hex, sizeof(hex));
+	explicit_bzero(&p, sizeof(p));
+	if (r < 0)
+		return fail(JOIN_SIGNER_FILE, r);
+	printf("Made the signing key of the cluster: " JOIN_SIGNER_FILE ", public part %s. Keep a "
+	       "copy at a safe place: without it, hosts cannot get identities or be revoked.\n",
+	       shown);
+	return CTL_OK;
+}
+
+/* ---- permissions ---- */
+
+int join_identity_permit(const struct spec *s, const char *host, json_t *to)
+{
+	uint8_t permission[IDENTITY_PERMISSION_BYTES], once[IDENTITY_KEY_BYTES];
+	char hex[2 * IDENTITY_PERMISSION_BYTES + 1];
+	struct identity_pair signer;
+	int r = join_signer_read(&signer);
+
+	if (r != CTL_OK)
+		return r;
+	if (!record_name_is_valid(host) ||
+	    identity_permit(&signer, host, (uint64_t)time(NULL), 0, permission, once) < 0) {
+		ctl_complain("'%.60s' is not a name of a host; write letters, digits, '.', '_' and "
+			     "'-'",
+			     host);
+		r = CTL_USAGE;
+	} else {
+		json_object_set_new(to, "host", json_string(host));
+		json_object_set_new(to, "identity",
+				    json_string(s->cluster.identity == SPEC_IDENTITY_REQUIRE
+							? "require"
+							: "accept"));
+		identity_hex(signer.public, sizeof(signer.public), hex);
+		json_object_set_new(to, "authority", json_string(hex));
+		identity_hex(permission, sizeof(permission), hex);
+		json_object_set_new(to, "permission", json_string(hex));
+		identity_hex(once, sizeof(once), hex);
+		json_object_set_new(to, "once", json_string(hex));
+	}
+	explicit_bzero(&signer, sizeof(signer));
+	explicit_bzero(once, sizeof(once));
+	explicit_bzero(hex, sizeof(hex));
+	return r;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Checks the identities of peers, and ends sessions with revoked hosts. */
+#include "dataplane/worker/worker_identity.h"
+#include "netcfg/base/host_name.h"
+#include "netcfg/base/identity.h"
+#include "netcfg/base/log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+_Static_assert(LAUNCH_CERTIFICATE_BYTES == IDENTITY_CERTIFICATE_BYTES &&
+		       LAUNCH_SECRET_BYTES == IDENTITY_KEY_BYTES &&
+		       LAUNCH_CERTIFICATE_BYTES <= RUDP_CERTIFICATE_MAX &&
+		       PLENUM_NAME_MAX <= RUDP_HOST_MAX,
+	       "launch.h, identity.h and rudp.h agree");
+
+void worker_identity_fill(struct launch_config *cfg, struct rudp_host_key *ret)
+{
+	*ret = (struct rudp_host_key){.used = cfg->identity != LAUNCH_IDENTITY_OFF};
+	if (!ret->used)
+		return;
+	memcpy(ret->secret, cfg->host_secret, sizeof(ret->secret));
+	memcpy(ret->public, cfg->host_public, sizeof(ret->public));
+	memcpy(ret->certificate, cfg->certificate, sizeof(cfg->certificate));
+	ret->certificate_len = sizeof(cfg->certificate);
+	explicit_bzero(cfg->host_secret, sizeof(cfg->host_secret));
+}
+
+static bool is_revoked(const struct launch_config *cfg, const struct identity_card *card)
+{
+	for (uint32_t i = 0; i < cfg->n_revoked; i++)
+		if (strcmp(cfg->revoked[i].host, card->host) == 0)
+			return card->epoch <= cfg->revoked[i].epoch;
+	return false;
+}
+
+static int refuse(struct rudp_session *s, int code, const char *word)
+{
+	rudp_session_refuse_with(s, word);
+	return code;
+}
+
+int worker_identity_check(const struct worker *w, struct rudp_session *s, const char *host,
+			  bool exact)
+{
+	const struct launch_config *cfg = w->cfg;
+	const struct rudp_proof *p = rudp_session_proof(s);
+	struct identity_card card;
+	int r;
+
+	if (cfg->identity == LAUNCH_IDENTITY_OFF)
+		return 0;
+	if (!p)
+		return cfg->identity == LAUNCH_IDENTITY_REQUIRE
+			       ? refuse(s, -ENOKEY, WORKER_IDENTITY_REQUIRED)
+			       : 0;
+	r = identity_check(p->certificate, p->certificate_len, cfg->cluster_key,
+			   (uint64_t)time(NULL), &card);
+	if (r == -EKEYEXPIRED)
+		return refuse(s, -EKEYEXPIRED, card.host);
+	if (r < 0 || memcmp(card.key, p->key, sizeof(card.key)) != 0)
+		return refuse(s, -EKEYREJECTED, WORKER_IDENTITY_INVALID);
+	if (is_revoked(cfg, &card))
+		return refuse(s, -EKEYREVOKED, card.host);
+	if (exact ? strcmp(host, card.host) != 0 : !host_name_matches(host, card.host))
+		return refuse(s, -EBADE, card.host);
+	rudp_session_set_host(s, card.host, card.epoch);
+	return 0;
+}
+
+/* Adds the revocation to the worker's list. Returns whether that is a change. */
+static bool keep(struct launch_config *cfg, const char *host, uint64_t epoch)
+{
+	uint32_t i = 0;
+
+	while (i < cfg->n_revoked && strcmp(cfg->revoked[i].host, host) != 0)
+		i++;
+	if (i == LAUNCH_REVOKED_MAX || (i < cfg->n_revoked && cfg->revoked[i].epoch >= epoch))
+		return false;
+	snprintf(cfg->revoked[i].host, sizeof(cfg->revoked[i].host), "%s", host);
+	cfg->revoked[i].epoch = epoch;
+	cfg->n_revoked += i == cfg->n_revoked;
+	return true;
+}
+
+void worker_identity_revoke(struct worker *w, const char *host, uint64_t epoch)
+{
+	int n;
+
+	if (!keep(w->cfg, host, epoch))
+		return;
+	n = rudp_expel(w->rudp, host, epoch, w->now_ns);
+	log_notice("the identity of %s is revoked; %d sessions end", host, n);
+}
+
+void worker_identity_format(const char *host, const char *ip, int code, const char *word,
+			    char *text, size_t size)
+{
+	if (code == -ENOKEY)
+		snprintf(text, size,
+			 WORKER_IDENTITY_REQUIRED
+			 ": %.40s (%s) and this host must both prove their identities; run 'plenum "
+			 "cluster identity' on the host without one",
+			 host, ip);
+	else if (code == -EKEYEXPIRED)
+		snprintf(text, size,
+			 "identity-expired: the certificate of %.40s has expired (%s); renew it "
+			 "there with 'plenum cluster identity'",
+			 word, ip);
+	else if (code == -EKEYREVOKED)
+		snprintf(text, size,
+			 "identity-revoked: the identity of %.40s is revoked (%s); it needs a new "
+			 "invitation",
+			 word, ip);
+	else if (code == -EBADE)
+		snprintf(text, size,
+			 "identity-name: %s claims to be %.30s, but its certificate is of %.30s",
+			 ip, host, word);
+	else
+		snprintf(text, size,
+			 WORKER_IDENTITY_INVALID
+			 ": the certificate of %.40s (%s) is not signed by the cluster's key",
+			 host, ip);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The identities of hosts in a worker: passes this host's key to the transport, and checks the
+ * certificate that a peer has sent in the handshake. The agent has read and checked the keys and
+ * revocations; this module reads no files. It never sends a private key to anyone.
+ */
+#ifndef PLENUM_DATAPLANE_WORKER_IDENTITY_H
+#define PLENUM_DATAPLANE_WORKER_IDENTITY_H
+
+#include "dataplane/worker/worker.h"
+
+/* Reason codes, and words that a refusal has. */
+#define WORKER_IDENTITY_REQUIRED "identity-required"
+#define WORKER_IDENTITY_INVALID "identity-invalid"
+
+/* Copies this host's key pair and certificate, and wipes the private key in cfg. */
+void worker_identity_fill(struct launch_config *cfg, struct rudp_host_key *ret);
+/* For use within rudp's operations `accept` and `accepted`: checks that the peer is `host`. exact:
+ * the name must equal that of the certificate; else one of the two may omit its domain. Returns 0,
+ * or the code with which to refuse it, after it has set the word of the refusal: -ENOKEY (no
+ * proof), -EKEYREJECTED, -EKEYEXPIRED, -EKEYREVOKED, or -EBADE (another host). */
+int worker_identity_check(const struct worker *w, struct rudp_session *s, const char *host,
+			  bool exact);
+/* Ends the sessions of a host whose certificates up to this epoch are revoked, and refuses them
+ * from now on. */
+void worker_identity_revoke(struct worker *w, const char *host, uint64_t epoch);
+/* Writes the reason for such a refusal. host: the host that the peer claims to be, or should be;
+ * word: the word of the refusal. */
+void worker_identity_format(const char *host, const char *ip, int code, const char *word,
+			    char *text, size_t size);
+/* Returns whether worker_identity_check() returns this code. A rejected key of the cluster has the
+ * code -EKEYREJECTED too, with another word. */
+static inline bool worker_identity_is_code(int code, const char *word)
+{
+	return code == -ENOKEY || code == -EKEYEXPIRED || code == -EKEYREVOKED || code == -EBADE ||
+	       (code == -EKEYREJECTED && strcmp(word, WORKER_IDENTITY_INVALID) == 0);
+}
+
+#endif
