@@ -12,7 +12,7 @@
 #include "agent/base/loop.h"
 #include "agent/base/privsep.h"
 #include "agent/cluster/servers.h"
-#include "netcfg/base/identity.h"
+#include "netcfg/base/files/identity.h"
 #include "netcfg/base/reason.h"
 #include "netcfg/plan/plan_pools.h"
 #include "netcfg/spec/spec.h"

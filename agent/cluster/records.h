@@ -12,7 +12,7 @@
 #define PLENUM_AGENT_RECORDS_H
 
 #include "agent/cluster/kv.h"
-#include "netcfg/base/identity.h"
+#include "netcfg/base/files/identity.h"
 #include <jansson.h>
 
 #define RECORDS_VERSION 1

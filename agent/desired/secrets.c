@@ -6,7 +6,7 @@
  */
 #include "agent/desired/worker_config.h"
 #include "netcfg/base/files/secret.h"
-#include "netcfg/base/identity.h"
+#include "netcfg/base/files/identity.h"
 #include <string.h>
 
 static enum launch_security security_of(enum spec_security s)

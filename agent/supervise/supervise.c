@@ -307,7 +307,7 @@ bool sup_config_differs(const struct launch_config *want, const struct launch_co
 	c->n_secrets = is->n_secrets;
 	memcpy(c->secrets, is->secrets, sizeof(c->secrets));
 	sup_limits_copy(c, is);
-	/* So do revocations, which are sent in messages. */
+	/* Revocations are sent in messages. */
 	c->n_revoked = is->n_revoked;
 	memcpy(c->revoked, is->revoked, sizeof(c->revoked));
 	if (sup_ports_follow(is, want)) {

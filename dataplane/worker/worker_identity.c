@@ -2,7 +2,7 @@
 /* Checks the identities of peers, and ends sessions with revoked hosts. */
 #include "dataplane/worker/worker_identity.h"
 #include "netcfg/base/host_name.h"
-#include "netcfg/base/identity.h"
+#include "netcfg/base/files/identity.h"
 #include "netcfg/base/log.h"
 
 #include <errno.h>

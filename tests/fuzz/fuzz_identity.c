@@ -6,7 +6,7 @@
  */
 #include "agent/cluster/records.h"
 #include "dataplane/rudp/wire/wire.h"
-#include "netcfg/base/identity.h"
+#include "netcfg/base/files/identity.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>

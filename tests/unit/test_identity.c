@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Certificates and revocations of hosts, and the files that keep them. */
 #include "netcfg/base/file.h"
-#include "netcfg/base/identity.h"
+#include "netcfg/base/files/identity.h"
 
 #include <limits.h>
 #include <setjmp.h>

@@ -4,7 +4,7 @@
  * and without an identity; another host's certificate; revoked and expired ones; replay, floods and
  * changed packets.
  */
-#include "netcfg/base/identity.h"
+#include "netcfg/base/files/identity.h"
 #include "tests/lib/rudp/auth_rig.h"
 
 #define NOW_S 1000000U

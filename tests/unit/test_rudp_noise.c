@@ -5,7 +5,7 @@
  */
 #include "dataplane/rudp/crypto/rudp_noise.h"
 #include "netcfg/base/base.h"
-#include "netcfg/base/identity.h"
+#include "netcfg/base/files/identity.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -9,7 +9,7 @@
 
 #include "agent/cluster/pool.h"
 #include "agent/ctl/ctl.h"
-#include "netcfg/base/identity.h"
+#include "netcfg/base/files/identity.h"
 #include "netcfg/host/inventory.h"
 #include "netcfg/spec/spec.h"
 

@@ -6,7 +6,7 @@
  */
 #include "agent/cluster/records.h"
 #include "agent/ctl/join/ctl_join.h"
-#include "netcfg/base/identity.h"
+#include "netcfg/base/files/identity.h"
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>

@@ -3,7 +3,7 @@
 #include "agent/cluster/records.h"
 #include "agent/ctl/join/ctl_join.h"
 #include "netcfg/base/file.h"
-#include "netcfg/base/identity.h"
+#include "netcfg/base/files/identity.h"
 #include <fcntl.h>
 #include <string.h>
 #include <time.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Signs and checks certificates and revocations. All numbers in them are big-endian. */
-#include "netcfg/base/identity.h"
+#include "netcfg/base/files/identity.h"
 
 #include <endian.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reads and writes the files of a host's identity. */
 #include "netcfg/base/file.h"
-#include "netcfg/base/identity.h"
-#include "netcfg/base/secret.h"
+#include "netcfg/base/files/identity.h"
+#include "netcfg/base/files/secret.h"
 
 #include <errno.h>
 #include <limits.h>
