@@ -160,6 +160,7 @@ struct launch_mount {	/* A mount of a frontend; the agent has opened /dev/fuse a
 				      whether that helps */
 	bool read_only;
 	bool suid, dev;	 /* options of the kernel's mount */
+	bool write_back; /* small writes may be held and gathered, see client_write_back.c */
 	uint32_t locks;	 /* enum launch_locks */
 	uint32_t soft_s; /* how long requests wait before they fail; 0: for ever (a hard mount) */
 	struct launch_limits limits; /* of the owner; a running worker gets changes by LIMITS */

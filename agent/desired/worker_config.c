@@ -116,6 +116,7 @@ static int fill_mount(const struct inputs *in, const struct spec_mount *sm, stru
 						      : LAUNCH_LOCKS_LOCAL;
 	lm->limits = (struct launch_limits){.bytes_per_s = sm->max_kbs * 1000ULL,
 					    .operations_per_s = sm->max_operations};
+	lm->write_back = sm->write_back;
 	lm->suid = sm->suid;
 	lm->dev = sm->dev;
 	if (!worker_config_add_addrs(in->spec, in->plan, in->servers, lm)) {

@@ -157,7 +157,8 @@ static bool mount_is_valid(const struct launch_mount *m)
 	       sup_flag_is_valid(&m->has_mount_workers) &&
 	       sup_flag_is_valid(&m->mount_workers_always) && sup_flag_is_valid(&m->read_only) &&
 	       sup_flag_is_valid(&m->suid) && sup_flag_is_valid(&m->dev) &&
-	       m->locks < LAUNCH_LOCKS_MAX && m->n_addrs <= LAUNCH_PEER_ADDRS_MAX;
+	       sup_flag_is_valid(&m->write_back) && m->locks < LAUNCH_LOCKS_MAX &&
+	       m->n_addrs <= LAUNCH_PEER_ADDRS_MAX;
 }
 
 static bool export_is_valid(const struct launch_export *e)

@@ -254,6 +254,7 @@ struct spec_mount {
 	bool read_only;
 	uint32_t soft_s; /* seconds until requests fail; 0: requests wait without a limit (hard) */
 	enum spec_locks locks;
+	bool write_back;
 	bool suid, dev;		 /* set-user-ID bits and device nodes take effect, as in mount(8) */
 	uint32_t max_kbs;	 /* limit of throughput in kB/s; 0: none */
 	uint32_t max_operations; /* limit of operations per second; 0: none */

@@ -470,6 +470,12 @@ static const struct spec_key mount_keys[] = {
 		 " locks; reads bypass the page cache, one core serves the mount, and the mount must be hard. See"
 		 " plenum-consistency(7).",
 	 .example = "none"},
+	{"write-back", SPEC_TYPE_BOOL, .fallback = "false", FIELD(spec_mount, write_back),
+	 .help = "Whether small writes are answered at once, gathered, and sent to the server within some milliseconds.\n"
+		 "The server lets no other client see or change the file meanwhile. Errors such as a full disk are"
+		 " reported by the next write, fsync or close of the file. Needs one core and locks other than cluster;"
+		 " takes effect when the file system is mounted. See plenum-consistency(7).",
+	 .example = "true"},
 	{"suid", SPEC_TYPE_BOOL, .fallback = "true", FIELD(spec_mount, suid),
 	 .help = "Whether set-user-ID and set-group-ID bits and file capabilities take effect; false is mount(8)'s nosuid.",
 	 .example = "false"},

@@ -17,7 +17,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define TOLD 24	       /* operations before the one that is wrong */
+#define TOLD 24 /* operations before the one that is wrong */
+#define HELD_NS (200 * NSEC_PER_MSEC)
 #define LOOK_EVERY 250 /* operations between looks at the whole export */
 #define ORDERS_MAX 8   /* in which the parts of two operations can come */
 #define DIR_EVERY 1500 /* operations between changes of directories' names */
@@ -145,6 +146,24 @@ static void run_readdir(const struct op *op, struct outcome *o)
 		closedir(d);
 }
 
+/* With write-back, writes in small pieces, so that the client holds some of them. */
+static long write_data(const struct op *op, int fd, const uint8_t *data)
+{
+	/* The model knows in which parts the kernel sends a write, but not these pieces. So nothing
+	 * else happens meanwhile. */
+	bool whole = !getenv("FS_WRITE_BACK") || fcntl(fd, F_GETFL) & O_APPEND || op->is_in_pair;
+	uint32_t most = whole ? op->len : 1 + op->len / 8, done = 0;
+
+	while (done < op->len) {
+		ssize_t n = pwrite(fd, data + done, MIN_OF(most, op->len - done), op->off + done);
+
+		if (n <= 0)
+			return n < 0 ? -errno : (long)done;
+		done += (uint32_t)n;
+	}
+	return (long)done;
+}
+
 static void run_file(const struct op *op, struct outcome *o)
 {
 	int fd = fds[op->client][op->slot];
@@ -161,7 +180,7 @@ static void run_file(const struct op *op, struct outcome *o)
 		break;
 	case OP_WRITE:
 		model_data(op, data);
-		o->r = result(pwrite(fd, data, op->len, op->off));
+		o->r = write_data(op, fd, data);
 		break;
 	case OP_FTRUNCATE:
 		o->r = result(ftruncate(fd, op->len));
@@ -226,7 +245,7 @@ static void run(const struct op *op, struct outcome *o)
 /* ------------------------------------------------------------------ the export's contents */
 
 /* One name against the model; the inode's number is learnt. */
-static const char *look_name(struct model *m, const struct path *p)
+static const char *look_name_now(struct model *m, const struct path *p)
 {
 	int inode = model_find(m, p), fd;
 	const struct content *c;
@@ -257,6 +276,18 @@ static const char *look_name(struct model *m, const struct path *p)
 	return st.st_size == c->size && memcmp(data, c->data, c->size) == 0
 		       ? NULL
 		       : "the content of a file";
+}
+
+/* With write-back, programs on the server see a write some milliseconds later. */
+static const char *look_name(struct model *m, const struct path *p)
+{
+	uint64_t until_ns = now_ns() + (getenv("FS_WRITE_BACK") ? HELD_NS : 0);
+	const char *what;
+
+	do
+		what = look_name_now(m, p);
+	while (what && now_ns() < until_ns);
+	return what;
 }
 
 static const char *look_dir(struct model *m, int dir)
@@ -574,6 +605,7 @@ static void two(void)
 
 	for (unsigned i = 0; i < 2; i++)
 		choose(&pair_ops[i], i, true);
+	pair_ops[0].is_in_pair = pair_ops[1].is_in_pair = true;
 	pthread_barrier_wait(&pair_begins);
 	run(&pair_ops[0], &pair_outcomes[0]);
 	pthread_barrier_wait(&pair_ends);

@@ -53,6 +53,7 @@ struct op {
 	int flags; /* OPEN: O_*; RENAME: RENAME_* */
 	uint32_t off, len;
 	uint32_t skip; /* WRITE: bytes of its data that another part has written */
+	bool is_in_pair;
 };
 
 struct outcome {

@@ -93,7 +93,7 @@ static int bell_fd = -1;
 static unsigned n_cores = 1, n_lanes;
 static unsigned other_version = LAUNCH_VERSION;
 static unsigned spin_us, orphan_s = LAUNCH_ORPHAN_S, soft_s = 30, mtu = 1500, log_level = 5;
-static bool dpdk, dpdk_interrupt, af_xdp, read_only, crosses, lanes_read;
+static bool dpdk, dpdk_interrupt, af_xdp, read_only, crosses, lanes_read, write_back;
 static enum launch_squash squash;
 static const char *network; /* of the allowed clients; NULL: all */
 static uint32_t next_epoch = 1;
@@ -231,6 +231,7 @@ static void config_front(struct worker_proc *w, const char *path)
 	m->soft_s = soft_s;
 	m->locks = strcmp(locks_name, "cluster") == 0 ? LAUNCH_LOCKS_CLUSTER : LAUNCH_LOCKS_LOCAL;
 	m->read_only = read_only;
+	m->write_back = write_back;
 	if (getrandom(m->id, sizeof(m->id), 0) != (ssize_t)sizeof(m->id))
 		die("getrandom");
 	for (unsigned leg = 0; leg < LEGS; leg++) {
@@ -639,6 +640,7 @@ static const struct {
 	{"dpdk-interrupt", NULL, NULL, &dpdk_interrupt},
 	{"lanes-read", NULL, NULL, &lanes_read},
 	{"read-only", NULL, NULL, &read_only},
+	{"write-back", NULL, NULL, &write_back},
 	{"crosses", NULL, NULL, &crosses},
 };
 

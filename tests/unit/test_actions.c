@@ -146,6 +146,8 @@ static const struct row rows[] = {
 	{"workers.mounts.read-only", MOUNT, "from: host-b/scratch, read-only: true}", TELLS_WORKER},
 	{"workers.mounts.soft", MOUNT, "from: host-b/scratch, soft: 9s}", TELLS_WORKER},
 	{"workers.mounts.locks", MOUNT, "from: host-b/scratch, locks: none}", TELLS_WORKER},
+	{"workers.mounts.write-back", MOUNT, "from: host-b/scratch, write-back: true}",
+	 TELLS_WORKER},
 	{"workers.mounts.suid", MOUNT, "from: host-b/scratch, suid: false}", TELLS_WORKER},
 	{"workers.mounts.dev", MOUNT, "from: host-b/scratch, dev: false}", TELLS_WORKER},
 	{"workers.mounts.max-throughput", MOUNT, "from: host-b/scratch, max-throughput: 9MB/s}",

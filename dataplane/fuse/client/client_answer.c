@@ -409,7 +409,10 @@ static int answer_effect(struct fuse_client *f, struct client_slot *s, struct cl
 	switch (s->opcode) {
 	case FUSE_WRITE:
 		client_cache_created_stale(&f->cache, s->nodes[0]);
-		return answer_write(s, a);
+		r = answer_write(s, a);
+		if (r == 0)
+			client_write_back_written(f, s, a);
+		return r;
 	case FUSE_COPY_FILE_RANGE:
 		return answer_write(s, a);
 	case FUSE_FSYNC:

@@ -101,7 +101,7 @@ static bool deferred_take(struct fuse_client *f, const struct fuse_in_header *in
 	memcpy(&set, f->request + sizeof(*in), sizeof(set));
 	n = client_node_get(&f->nodes, in->nodeid);
 	attr = n ? client_cache_created(&f->cache, n, now_ns) : NULL;
-	if (!attr || !changes_nothing(&set, attr) ||
+	if (!attr || !changes_nothing(&set, attr) || client_write_back_has(f, n) ||
 	    !client_cache_no_xattrs(&f->cache, n, now_ns) ||
 	    in->unique & FUSE_PROTO_UNIQUE_RESEND || is_busy(f, n))
 		return false;

@@ -59,7 +59,8 @@ static void init_answer(struct fuse_client *f, const void *req, size_t len)
 	head->minor = MIN_OF(in.minor, FUSE_PROTO_MINOR_MAX);
 	head->flags = flags;
 	head->max_readahead = MIN_OF(in.max_readahead, FUSE_PROTO_MAX_READAHEAD);
-	head->kernel = offered & FUSE_PROTO_DIRECT_IO_MMAP ? CLIENT_KERNEL_DIRECT_MMAP : 0;
+	head->kernel = CLIENT_KERNEL_FLUSHES;
+	head->kernel |= offered & FUSE_PROTO_DIRECT_IO_MMAP ? CLIENT_KERNEL_DIRECT_MMAP : 0;
 	client_publish(&head->negotiated, 1);
 	/* Make the kernel pass each lock request to this worker, which sends it to the server
 	 * (locks: cluster) or refuses it (locks: none). */
@@ -100,8 +101,10 @@ void client_init_compose(const struct fuse_client *f, struct client_init_msg *re
 	const bool locks = client_locks_wanted(f) && head->flags & FUSE_PROTO_HAS_RESEND;
 	/* A client with mount workers does not use leases on the names in a directory. So it must
 	 * not request any, because they would only delay other clients. */
-	const uint32_t unused = (f->dispatch || f->area ? FUSE_PROTO_FEATURE_NAMES : 0) |
-				(locks ? 0 : FUSE_PROTO_FEATURE_LOCKS | FUSE_PROTO_FEATURE_RECLAIM);
+	const uint32_t unused =
+		(f->dispatch || f->area ? FUSE_PROTO_FEATURE_NAMES : 0) |
+		(locks ? 0 : FUSE_PROTO_FEATURE_LOCKS | FUSE_PROTO_FEATURE_RECLAIM) |
+		(f->write_back.held.map ? 0 : FUSE_PROTO_FEATURE_WRITE_BACK);
 
 	*ret = (struct client_init_msg){
 		.in = {.len = offsetof(struct client_init_msg, tail), .opcode = FUSE_INIT},

@@ -63,6 +63,28 @@ bool client_internal_ask(struct fuse_client *f, enum client_slot_kind kind, uint
 	return internal_send(f, s);
 }
 
+bool client_internal_write(struct fuse_client *f, unsigned i, struct client_node *node,
+			   uint32_t uid, uint32_t gid, const struct fuse_write_in *in, uint8_t *msg)
+{
+	struct client_slot *s =
+		client_slot_internal(f, CLIENT_SLOT_WRITE_BACK, FUSE_WRITE, in, sizeof(*in));
+
+	if (!s)
+		return false;
+	s->file = i;
+	s->bulk_failed = true; /* the memory is not registered with RDMA devices */
+	header_set(s, client_node_id(&f->nodes, node), uid, gid);
+	node_set(s, node);
+	if (msg) {
+		s->req_len += in->size;
+		memcpy(s->req + offsetof(struct fuse_in_header, len), &s->req_len,
+		       sizeof(s->req_len));
+		memcpy(msg, s->req, FUSE_PROTO_WRITE_DATA);
+		s->req = msg;
+	}
+	return internal_send(f, s);
+}
+
 /* ------------------------------------------------------------------ the session */
 
 static void hello_send(struct fuse_client *f, uint64_t now_ns)
@@ -270,6 +292,8 @@ void client_internal_release(struct fuse_client *f)
 {
 	struct client_file *file;
 
+	if (client_write_back_delays_release(f))
+		return;
 	while (f->link == CLIENT_READY && f->free_internal && (file = release_next(f)))
 		if (!release_some(f, file))
 			return;

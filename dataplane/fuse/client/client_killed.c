@@ -50,7 +50,8 @@ void client_killed_abandon(struct fuse_client *f, struct client_slot *s, int err
  */
 void client_killed_look(struct fuse_client *f, struct client_slot *s, uint64_t now_ns)
 {
-	if (client_locks_must_end(s->opcode,
+	if (client_locks_wanted(f) &&
+	    client_locks_must_end(s->opcode,
 				  s->state == CLIENT_SLOT_SENT || client_slot_is_resent(s))) {
 		/* The server may keep the request until its grace period ends. The interrupt makes
 		 * the server answer it with EINTR. */

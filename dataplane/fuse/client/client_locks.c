@@ -186,6 +186,30 @@ static bool lock_take(struct fuse_client *f, const struct fuse_in_header *in, si
 	return false;
 }
 
+/* Handles a request of a mount without cluster locks. With write-back, the close of a file reports
+ * errors of earlier writes. */
+static bool unlocked_take(struct fuse_client *f, const struct fuse_in_header *in, size_t n)
+{
+	const struct client_node *node = client_node_get(&f->nodes, in->nodeid);
+	struct fuse_flush_in flush = {.fh = 0};
+
+	if (in->opcode != FUSE_FLUSH) {
+		client_reply_error(f, in->unique, -ENOLCK);
+		return true;
+	}
+	memcpy(&flush, f->request + ARG_AT, MIN_OF(n - ARG_AT, sizeof(flush)));
+	if (client_write_back_waits_at_close(f, node, client_file_get(&f->files, flush.fh)))
+		return false;
+	if (client_write_back_is_wanted(f) && f->state.head->kernel & CLIENT_KERNEL_FLUSHES) {
+		client_reply_error(f, in->unique, 0);
+		return true;
+	}
+	/* After ENOSYS the kernel sends no more FLUSH requests. Record that first. */
+	f->state.head->kernel &= ~(uint32_t)CLIENT_KERNEL_FLUSHES;
+	client_reply_error(f, in->unique, -ENOSYS);
+	return true;
+}
+
 static bool locks_take(struct fuse_client *f, const struct fuse_in_header *in, size_t n,
 		       uint64_t now_ns)
 {
@@ -193,11 +217,8 @@ static bool locks_take(struct fuse_client *f, const struct fuse_in_header *in, s
 	const bool flush = in->opcode == FUSE_FLUSH;
 
 	(void)now_ns;
-	/* After ENOSYS the kernel sends no more FLUSH requests. */
-	if (!client_locks_wanted(f)) {
-		client_reply_error(f, in->unique, flush ? -ENOSYS : -ENOLCK);
-		return true;
-	}
+	if (!client_locks_wanted(f))
+		return unlocked_take(f, in, n);
 	if (flush) {
 		if (node && node->flags & CLIENT_NODE_LOCKED)
 			return false;

@@ -72,7 +72,8 @@ static void fail_pending(struct fuse_client *f, int error, uint64_t now_ns)
 	for (s = f->pending.next; s != &f->pending; s = next) {
 		next = s->next;
 		if (s->kind != CLIENT_SLOT_KERNEL ||
-		    (!locks_end && client_locks_must_end(s->opcode, client_slot_is_resent(s))))
+		    (!locks_end && client_locks_wanted(f) &&
+		     client_locks_must_end(s->opcode, client_slot_is_resent(s))))
 			continue;
 		launch_stat_add(&f->stats->request_errors, 1);
 		client_locks_fail(f, s, error);

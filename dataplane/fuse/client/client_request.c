@@ -160,11 +160,14 @@ int client_request_seal(struct fuse_client *f, struct client_slot *s, const void
 	 * request with an unknown flag. */
 	bool only = is_bulk && s->opcode == FUSE_READ && f->rdma.only &&
 		    f->features & FUSE_PROTO_FEATURE_ONLY;
-	unsigned flags = s->kind == CLIENT_SLOT_REOPEN ? FUSE_PROTO_REQ_REOPEN
-			 : only			       ? FUSE_PROTO_REQ_ONLY
-			 : wants_attr(f, s)	       ? FUSE_PROTO_REQ_ATTR
-						       : 0;
+	unsigned flags = s->kind == CLIENT_SLOT_REOPEN	     ? FUSE_PROTO_REQ_REOPEN
+			 : s->kind == CLIENT_SLOT_WRITE_BACK ? FUSE_PROTO_REQ_HELD
+			 : only				     ? FUSE_PROTO_REQ_ONLY
+			 : wants_attr(f, s)		     ? FUSE_PROTO_REQ_ATTR
+							     : 0;
 
+	if (client_write_back_asks(f, s))
+		flags |= FUSE_PROTO_REQ_LEASE;
 	for (unsigned i = 0; i < s->refs.n_fhs; i++) {
 		const struct client_file *file = client_file_get(&f->files, s->refs.fhs[i]);
 

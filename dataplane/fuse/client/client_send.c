@@ -111,8 +111,9 @@ void client_goodbye(struct fuse_client *f)
 	if (f->link != CLIENT_READY || f->bye_sent)
 		return;
 	client_deferred_ctime_flush(f, UINT64_MAX);
-	/* First send deferred updates, because the server ignores requests after DESTROY. */
-	if (f->n_deferred > 0)
+	/* First send deferred updates and held data, because the server ignores requests after
+	 * DESTROY. */
+	if (f->n_deferred > 0 || client_write_back_delays_goodbye(f))
 		return;
 	f->bye = (struct client_bye_msg){.in = {.len = sizeof(f->bye.in), .opcode = FUSE_DESTROY}};
 	f->bye_sent = rudp_call_send(f->session, &f->bye, sizeof(f->bye), CLIENT_COOKIE_BYE) == 0;

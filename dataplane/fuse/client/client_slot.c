@@ -209,7 +209,7 @@ void client_slot_free(struct fuse_client *f, struct client_slot *s)
 		f->n_sent--;
 	if (f->area && s->worker_slot)
 		client_mount_worker_end(f, s);
-	else if (s->req && s->req != s->small)
+	else if (s->req && s->req != s->small && s->kind != CLIENT_SLOT_WRITE_BACK)
 		client_pool_put(&f->pool, s->req, s->req_len + FUSE_PROTO_REQ_TAIL_MAX);
 	if (s->resp)
 		resp_put(f, s);

@@ -139,6 +139,7 @@ extern const struct client_stage client_local_dir_stage;
 extern const struct client_stage client_kept_files_stage;
 extern const struct client_stage client_closed_files_stage;
 extern const struct client_stage client_deferred_ctime_stage;
+extern const struct client_stage client_write_back_stage;
 extern const struct client_stage client_rdma_stage;
 extern const struct client_stage client_ping_stage;
 extern const struct client_stage client_interrupt_stage;

@@ -47,6 +47,7 @@ static const struct client_stage *const stages[] = {
 	&client_kept_files_stage,
 	&client_closed_files_stage,
 	&client_deferred_ctime_stage,
+	&client_write_back_stage,
 	&client_rdma_stage,
 	&client_ping_stage,
 	&client_interrupt_stage,

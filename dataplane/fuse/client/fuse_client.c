@@ -474,6 +474,9 @@ static void internal_answer(struct fuse_client *f, struct client_slot *s, void *
 	case CLIENT_SLOT_TOUCH:
 		client_deferred_ctime_answered(f, s, msg, len);
 		break;
+	case CLIENT_SLOT_WRITE_BACK:
+		client_write_back_answered(f, s, msg, len);
+		break;
 	case CLIENT_SLOT_LOCK_CANCEL:
 		client_locks_cancelled(f, s, msg, len);
 		break;

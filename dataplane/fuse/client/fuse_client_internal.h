@@ -9,6 +9,7 @@
 #include "dataplane/fuse/client/client_kept_files.h"
 #include "dataplane/fuse/client/client_locks.h"
 #include "dataplane/fuse/client/client_stage.h"
+#include "dataplane/fuse/client/client_write_back.h"
 #include "dataplane/fuse/client/fuse_client.h"
 #include "dataplane/fuse/client/tables/client_cache.h"
 #include "dataplane/fuse/client/tables/client_files.h"
@@ -60,6 +61,8 @@ enum client_slot_kind {
 	CLIENT_SLOT_LOCK_CANCEL,  /* cancel a waiting lock request */
 	CLIENT_SLOT_LOCK_RECLAIM, /* reclaim a lock, or report that all locks are reclaimed */
 	CLIENT_SLOT_TOUCH,	  /* update the ctime of a node, see client_deferred_ctime.c */
+	CLIENT_SLOT_WRITE_BACK,	  /* send held data of a file, whose index is `file`, or return its
+				     lease */
 };
 
 struct client_slot {
@@ -339,6 +342,7 @@ struct fuse_client {
 	size_t n_stages;
 	uint64_t state_at;  /* offset of this client's state in the mount's state descriptor */
 	uint64_t ledger_at; /* offset of the record of the mount's locks there */
+	uint64_t held_at;   /* offset of the mount's held data there */
 	bool adopted;	    /* a predecessor served this mount */
 	struct client_state state;
 	struct client_nodes nodes;
@@ -356,6 +360,7 @@ struct fuse_client {
 	struct client_deferred_ctime deferred[CLIENT_DEFERRED_CTIME_MAX];
 	unsigned n_deferred;
 	struct client_kept_files kept;
+	struct client_write_back write_back;
 	struct client_locks locks;
 	uint64_t closing_ns; /* time when the kernel closed the first of the files whose close the
 				client has not reported to the server yet */
@@ -547,6 +552,12 @@ void client_internal_released(struct fuse_client *f, uint32_t first, bool closed
  * is not possible now. */
 bool client_internal_ask(struct fuse_client *f, enum client_slot_kind kind, uint32_t opcode,
 			 struct client_node *node, const void *arg, size_t arg_len);
+/* Sends a WRITE of held data. i: index of the file. msg: memory with the data at
+ * FUSE_PROTO_WRITE_DATA, and room for a message around them, which stays unchanged until the answer
+ * arrives; NULL: no data. Returns false if that is not possible now. */
+bool client_internal_write(struct fuse_client *f, unsigned i, struct client_node *node,
+			   uint32_t uid, uint32_t gid, const struct fuse_write_in *in,
+			   uint8_t *msg);
 /* Reports all closed files to the server. Call it before a request whose result depends on which
  * files are open. */
 void client_internal_release(struct fuse_client *f);

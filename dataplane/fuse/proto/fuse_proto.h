@@ -190,12 +190,18 @@
 #define FUSE_PROTO_LK_RECLAIM (1U << 30)
 #define FUSE_PROTO_LK_RECLAIMED (1U << 29)
 #define FUSE_PROTO_INIT_RECLAIM 3U /* index of the word in fuse_init_out.unused */
+/*
+ * Write-back: the server can lease a file to one mount for writing. WRITEs may have
+ * FUSE_PROTO_REQ_LEASE and FUSE_PROTO_REQ_HELD. While a mount has the lease, requests of other
+ * mounts that would show or change the file wait, until the client returns the lease.
+ */
+#define FUSE_PROTO_FEATURE_WRITE_BACK 8192U
 #define FUSE_PROTO_FEATURES                                                                      \
 	(FUSE_PROTO_FEATURE_DIR_ATTR | FUSE_PROTO_FEATURE_LEASE | FUSE_PROTO_FEATURE_RELEASES |  \
 	 FUSE_PROTO_FEATURE_END | FUSE_PROTO_FEATURE_ONLY | FUSE_PROTO_FEATURE_EMPTY |           \
 	 FUSE_PROTO_FEATURE_TOUCH | FUSE_PROTO_FEATURE_MOUNT_WORKERS | FUSE_PROTO_FEATURE_LIST | \
 	 FUSE_PROTO_FEATURE_WRITTEN | FUSE_PROTO_FEATURE_NAMES | FUSE_PROTO_FEATURE_LOCKS |      \
-	 FUSE_PROTO_FEATURE_RECLAIM)
+	 FUSE_PROTO_FEATURE_RECLAIM | FUSE_PROTO_FEATURE_WRITE_BACK)
 #define FUSE_PROTO_RELEASES_MAX 64
 #define FUSE_PROTO_HANDLE_MAX 96
 #define FUSE_PROTO_REQ_HANDLES_MAX 2
@@ -209,6 +215,14 @@ enum {
 	FUSE_PROTO_REQ_ONLY = 4, /* READ: the server must fail the request instead of sending the
 				    data in packets */
 	FUSE_PROTO_REQ_ATTR = 8, /* WRITE: the answer must have FUSE_PROTO_RESP_ATTR */
+	/* WRITE: the client asks for the lease of the file for writing. `padding` in the answer has
+	 * the lease's number; 0: there is no lease. */
+	FUSE_PROTO_REQ_LEASE = 16,
+	/* WRITE: data that the client has acknowledged to programs under the lease whose number is
+	 * in `padding`. If the mount has lost this lease, the server writes nothing and answers
+	 * ESTALE. Without data, the WRITE returns the lease; number 0: whatever its number is. The
+	 * client has no unanswered WRITE of held data then. */
+	FUSE_PROTO_REQ_HELD = 32,
 };
 
 struct fuse_proto_req_tail {

@@ -7,6 +7,7 @@
 #include "dataplane/fuse/server/objects/server_lease.h"
 #include "dataplane/fuse/server/objects/server_locks.h"
 #include "dataplane/fuse/server/objects/server_mount.h"
+#include "dataplane/fuse/server/objects/server_write_lease.h"
 #include "dataplane/fuse/server/ops/server_ops.h"
 #include "dataplane/fuse/server/request/server_fair.h"
 #include "dataplane/fuse/server/request/server_quota.h"
@@ -70,6 +71,7 @@ static void op_destroy(struct server_req *q)
 {
 	q->mount->gone = true;
 	server_locks_leave(q->mount);
+	server_write_leases_drop(q->mount);
 	server_reply_err(q, 0);
 }
 
@@ -211,6 +213,10 @@ static void req_run(struct server_req *q)
 		return;
 	if (opcode != FUSE_INIT && !(q->args.flags & FUSE_PROTO_REQ_REOPEN))
 		server_mount_reclaimed(q->mount);
+	if (server_write_lease_waits(q)) {
+		server_req_requeue(q);
+		return;
+	}
 	if (req_once(q))
 		return;
 	if (!server_lease_change(q)) {

@@ -249,12 +249,12 @@ static bool req_adopt(struct fuse_server_client *c, struct rudp_call *call,
 	return true;
 }
 
-/* Returns whether the request must start at once: it prepares a session, and other requests depend
- * on it. */
+/* Returns whether the request must start at once: it prepares a session, or requests of other
+ * clients wait for it, and other requests depend on it. */
 static bool is_urgent(const struct fuse_in_header *in, const struct fuse_server_args *args)
 {
 	return in->opcode == FUSE_INIT || in->opcode == FUSE_DESTROY ||
-	       args->flags & FUSE_PROTO_REQ_REOPEN;
+	       args->flags & (FUSE_PROTO_REQ_REOPEN | FUSE_PROTO_REQ_HELD);
 }
 
 static int work_of(size_t len, size_t reply_bytes)

@@ -146,7 +146,8 @@ static void print_mount(const struct spec_mount *m, FILE *f)
 		fprintf(f, ", at most %s", spec_rate_format(m->max_kbs, rate, sizeof(rate)));
 	if (m->max_operations)
 		fprintf(f, ", at most %u operations/s", m->max_operations);
-	fprintf(f, "%s%s%s\n", m->suid ? "" : ", nosuid", m->dev ? "" : ", nodev",
+	fprintf(f, "%s%s%s%s\n", m->suid ? "" : ", nosuid", m->dev ? "" : ", nodev",
+		m->write_back ? ", write-back" : "",
 		m->locks == SPEC_LOCKS_NONE	 ? ", no locks"
 		: m->locks == SPEC_LOCKS_CLUSTER ? ", cluster locks"
 						 : "");

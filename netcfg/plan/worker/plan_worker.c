@@ -310,16 +310,17 @@ static void note_no_backup(const struct plan *p, struct plan_worker *w)
 /* Makes a core without a mount a mount worker of one of the mounts, which are chosen in turn. */
 static void assign_shared_mount(const struct spec_worker *sw, size_t core, struct plan_worker *w)
 {
+	const struct spec_mount *m = sw->n_mounts > 0 ? &sw->mounts[core % sw->n_mounts] : NULL;
 	size_t n = sw->n_mounts;
 
-	if (sw->role != SPEC_ROLE_FRONTEND || n == 0)
+	if (sw->role != SPEC_ROLE_FRONTEND || !m)
 		return;
-	if (sw->mounts[core % n].locks == SPEC_LOCKS_CLUSTER) {
-		/* Use a single worker for a mount with cluster locks: one worker must see all lock
-		 * requests, and all data that depends on them. */
+	if (m->locks == SPEC_LOCKS_CLUSTER || m->write_back) {
+		/* Use a single worker for a mount with cluster locks or write-back: one worker must
+		 * see all lock requests or held writes, and all data that depends on them. */
 		if (core >= n)
-			snprintf(w->note, sizeof(w->note),
-				 "idle: a mount with cluster locks has one core");
+			snprintf(w->note, sizeof(w->note), "idle: a mount with %s has one core",
+				 m->write_back ? "write-back" : "cluster locks");
 		return;
 	}
 	w->has_mount_workers = core < n && sw->n_cores > n + core;

@@ -583,6 +583,18 @@ static void check_rules(struct spec_reader *r, const struct spec_worker *w)
 			    n_ids, SPEC_RULE_IDS_MAX);
 }
 
+static void check_cluster_locks(struct spec_reader *r, const struct spec_mount *m)
+{
+	if (m->locks != SPEC_LOCKS_CLUSTER)
+		return;
+	if (m->soft_s)
+		check_error(r, &m->pos, "locks", "cluster locks need a hard mount; remove 'soft'");
+	if (m->write_back)
+		check_error(r, &m->pos, "write-back",
+			    "found 'true' with cluster locks, which need each write at the server "
+			    "at once; write 'write-back: false'");
+}
+
 static void check_worker(struct spec_reader *r, const struct spec_worker *w)
 {
 	const char *role = spec_role_to_string(w->role);
@@ -619,9 +631,7 @@ static void check_worker(struct spec_reader *r, const struct spec_worker *w)
 			check_error(r, &w->mounts[i].pos, "path",
 				    "the root directory cannot be a mount point; name another");
 	for (size_t i = 0; i < w->n_mounts; i++)
-		if (w->mounts[i].locks == SPEC_LOCKS_CLUSTER && w->mounts[i].soft_s)
-			check_error(r, &w->mounts[i].pos, "locks",
-				    "cluster locks need a hard mount; remove 'soft'");
+		check_cluster_locks(r, &w->mounts[i]);
 }
 
 /* Checks that the host of a mount is one of the peers, unless the cluster's store has its

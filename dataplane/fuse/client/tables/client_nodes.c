@@ -548,6 +548,11 @@ void client_node_synced(struct client_node *n)
 	n->flags &= (uint8_t)~CLIENT_NODE_UNSYNCED;
 }
 
+void client_node_lose(struct client_node *n)
+{
+	n->lost = (n->lost & ~1U) + 2;
+}
+
 /* Each node's loss is counted before its flag UNSYNCED is cleared. If a successor takes over in
  * between, it counts the loss again, which callers of fsync see as one loss. */
 void client_nodes_lose(struct client_nodes *t)
@@ -558,7 +563,7 @@ void client_nodes_lose(struct client_nodes *t)
 
 		client_node_unstamp(n);
 		if ((n->flags & CLIENT_NODE_USED) && (n->flags & CLIENT_NODE_UNSYNCED)) {
-			n->lost = (n->lost & ~1U) + 2;
+			client_node_lose(n);
 			client_node_synced(n);
 		}
 	}

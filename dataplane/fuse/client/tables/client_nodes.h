@@ -84,6 +84,8 @@ void client_node_unstamp(struct client_node *n);
  * all acknowledged changes. */
 void client_node_changed(struct client_node *n);
 void client_node_synced(struct client_node *n);
+/* Call when an acknowledged change of the node was lost. */
+void client_node_lose(struct client_node *n);
 /* Call when the server's host died: marks every node whose changes may be lost. */
 void client_nodes_lose(struct client_nodes *t);
 /* Returns the loss count with which a newly opened file starts. If no caller of fsync has seen the

@@ -85,6 +85,10 @@ enum {
 	CLIENT_FILE_LOST = 128,	 /* locks on the file's node were lost, so requests with this file
 				    fail */
 	CLIENT_FILE_DIRECT = 32, /* the node counts the file in n_direct */
+	/* Data that were acknowledged to the program could not be written. The errno is in the bits
+	 * above CLIENT_FILE_FLAGS. */
+	CLIENT_FILE_WRITE_FAILED = 256,
+	CLIENT_FILE_FLAGS = 0xffff,
 };
 
 struct client_file {
@@ -112,6 +116,7 @@ _Static_assert(sizeof(struct client_file) == 56, "no padding between the fields"
 
 enum {
 	CLIENT_KERNEL_DIRECT_MMAP = 1, /* files that bypass the page cache can be mapped */
+	CLIENT_KERNEL_FLUSHES = 2,     /* the kernel reports each close of a file (FLUSH) */
 };
 
 struct client_head {

@@ -106,6 +106,7 @@ static int mount_worker_init(struct fuse_client *f)
 	int r;
 
 	f->ledger_at = mount_worker_ledger_at();
+	f->held_at = mount_worker_held_at();
 	if (f->mount_worker_number == 0)
 		return 0;
 	mount_worker_id(f->own_mount.id, f->mount_worker_number);

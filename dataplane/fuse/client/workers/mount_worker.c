@@ -5,13 +5,13 @@
 #include "netcfg/base/os/memfd.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define AREA_HEAD_BYTES ((sizeof(struct mount_worker_area) + 4095) & ~(size_t)4095)
 #define AREA_BYTES (AREA_HEAD_BYTES + MOUNT_WORKER_SLOTS * MOUNT_WORKER_BUF_BYTES)
 
 #define COMMON_BYTES 4096U
+#define LEDGER_ROOM_BYTES (16ULL << 20) /* the record of locks is smaller */
 #define READS_HEAD_BYTES ((sizeof(struct mount_worker_reads) + 4095) & ~(size_t)4095)
 #define READS_BYTES (READS_HEAD_BYTES + MOUNT_WORKER_READS * MOUNT_WORKER_BUF_BYTES)
 #define MORE_BYTES ((sizeof(struct mount_worker_more) + 4095) & ~(size_t)4095)
@@ -45,6 +45,11 @@ static uint64_t more_at(unsigned number)
 uint64_t mount_worker_ledger_at(void)
 {
 	return more_at(LAUNCH_MOUNT_WORKERS_MAX + 1);
+}
+
+uint64_t mount_worker_held_at(void)
+{
+	return mount_worker_ledger_at() + LEDGER_ROOM_BYTES;
 }
 
 static void *part_map(int fd, uint64_t at, size_t bytes)
@@ -82,9 +87,11 @@ struct mount_worker_more *mount_worker_more_map(int fd, unsigned number)
 
 bool mount_worker_was_there(int fd)
 {
-	struct stat st;
+	/* The file may be larger without mount workers, because of the record of locks or of held
+	 * data behind their memory. */
+	off_t at = lseek(fd, (off_t)area_at(1), SEEK_DATA);
 
-	return fstat(fd, &st) == 0 && st.st_size > (off_t)area_at(1);
+	return at >= 0 && at < (off_t)mount_worker_ledger_at();
 }
 
 void mount_worker_unmap(struct mount_worker_area *a)

@@ -206,6 +206,8 @@ void mount_worker_unmap(struct mount_worker_area *a);
 uint64_t mount_worker_state_at(unsigned number);
 /* Offset behind all of them, where the record of the mount's locks is. */
 uint64_t mount_worker_ledger_at(void);
+/* The same for the data that the owner holds, see client_held.h. */
+uint64_t mount_worker_held_at(void);
 uint8_t *mount_worker_buf(struct mount_worker_area *a, unsigned slot);
 /* Like mount_worker_map(), for the common part. */
 struct mount_worker_common *mount_worker_common_map(int fd);

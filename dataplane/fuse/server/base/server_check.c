@@ -180,7 +180,9 @@ static int check_data(uint32_t opcode, const void *msg, size_t rest,
 
 static bool check_flags(uint32_t opcode, uint16_t flags)
 {
-	switch (opcode == FUSE_WRITE ? flags & ~FUSE_PROTO_REQ_ATTR : flags) {
+	const uint16_t of_write = FUSE_PROTO_REQ_ATTR | FUSE_PROTO_REQ_LEASE | FUSE_PROTO_REQ_HELD;
+
+	switch (opcode == FUSE_WRITE ? flags & ~of_write : flags) {
 	case 0:
 		return true;
 	case FUSE_PROTO_REQ_REOPEN:

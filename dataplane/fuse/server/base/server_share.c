@@ -14,8 +14,12 @@ struct share_file {	      /* a file of zeros is valid: no worker has used it so 
 	uint64_t hash_key[2]; /* drawn by the first worker */
 	uint64_t joined;      /* incremented when a worker joins */
 	uint64_t used[SHARE_SLOTS / 64];
+	struct share_write_leases write_leases;
 	struct share_slot slots[SHARE_SLOTS];
 };
+/* The table of leases for writing uses memory that older versions leave zero. */
+_Static_assert(offsetof(struct share_file, slots) == 4096, "workers of older versions run, too");
+_Static_assert(offsetof(struct share_slot, open) == 4096, "workers of older versions run, too");
 _Static_assert(
 	sizeof(struct share_file) == LAUNCH_SHARE_BYTES,
 	"a change of this layout needs a new LAUNCH_VERSION: old workers still use the old one");
@@ -69,6 +73,7 @@ int share_init(struct share *s, int fd, uint32_t worker)
 	for (unsigned i = 0; i < 2; i++)
 		s->hash_key[i] = __atomic_load_n(&f->hash_key[i], __ATOMIC_ACQUIRE);
 	s->own = &f->slots[worker];
+	s->write_leases = &f->write_leases;
 	return 0;
 }
 
@@ -105,6 +110,7 @@ void share_join_peers(struct share *s, uint64_t now_ns)
 	share_set(&own->n_untracked, 0U);
 	own->changes_forgotten = own->untracked_changed = own->n_changes;
 	share_set(&own->incarnation, own->incarnation + 1);
+	share_set(&own->write_leases, own->incarnation);
 	share_set(&own->seen_ns, now_ns);
 	/* Pairs with may_be_open_elsewhere() in server_pin.c of other workers. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);

@@ -44,6 +44,26 @@ struct server_lease {
 	uint32_t incarnation;
 };
 
+#define SHARE_WRITE_LEASES 64U
+
+/* The lease of a file to one mount for writing; server_write_lease.c defines the meaning. Unlike
+ * all other memory here, every worker may change it, by an exchange of `word`. */
+struct share_write_lease {
+	uint64_t word;	    /* number and state; 0: unused */
+	uint64_t key;	    /* the file, as in share_slot.keys */
+	uint64_t mount;	    /* ID of the mount */
+	uint64_t host;	    /* hash of the client's host */
+	uint64_t since_ns;  /* when the state began */
+	uint64_t wanted_ns; /* when the first request of another mount began to wait; 0: none */
+};
+
+/* Begins with zeros. */
+struct share_write_leases {
+	uint64_t used;	 /* bit mask of the entries that may be in use */
+	uint64_t number; /* count of leases so far */
+	struct share_write_lease all[SHARE_WRITE_LEASES];
+};
+
 struct share_slot {
 	_Alignas(64) uint64_t seen_ns; /* time of the heartbeat, by clock_now_ns() */
 	uint64_t born_ns;	       /* when this incarnation of the worker started */
@@ -70,6 +90,9 @@ struct share_slot {
 	} addrs[LAUNCH_PORTS_MAX];
 	uint64_t exports[LAUNCH_EXPORTS_MAX]; /* hashes of the names of the worker's exports; 0:
 						 the entry is unused */
+	/* Equals `incarnation` if this worker obeys leases for writing, as older versions do
+	 * not. */
+	uint32_t write_leases;
 	/* Count of open files, by hash of their handle; may be too high, but never too low. */
 	_Alignas(4096) uint16_t open[SHARE_COUNTS];
 	_Alignas(4096) uint64_t keys[SHARE_LEASE_SETS][SHARE_LEASE_WAYS];
@@ -81,6 +104,7 @@ struct share_file;
 struct share {
 	struct share_file *file;
 	struct share_slot *own;
+	struct share_write_leases *write_leases; /* the table that all workers share */
 	uint32_t own_index;
 	uint64_t hash_key[2]; /* key for hashes of handles; the same in all workers */
 	uint64_t joined;      /* value of share_file.joined when this worker last listed its

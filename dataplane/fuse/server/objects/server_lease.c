@@ -585,3 +585,55 @@ void server_lease_changed(struct server_req *q)
 		q->untracked = false;
 	}
 }
+
+/* ------------------------------------------------------------------ leases for writing */
+
+/* Returns how many of the changes in progress in this worker's own table are those of q. */
+static uint32_t own_changes(const struct server_req *q, const struct server_lease *l)
+{
+	uint32_t n = 0;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(q->leases); i++)
+		n += q->leases[i] == l;
+	return n;
+}
+
+bool server_lease_is_changing(struct server_req *q, uint64_t key)
+{
+	struct share *share = &q->client->server->share;
+	const struct server_lease *l = find(share->own, key);
+
+	if (share->own->n_untracked > q->untracked ||
+	    (l && l->incarnation == share->own->incarnation && l->busy > own_changes(q, l)))
+		return true;
+	for (uint32_t i = 0; i < share->n_peers; i++) {
+		struct share_slot *o = share->peers[i];
+
+		l = find(o, key);
+		if (share_get(&o->n_untracked) > 0 ||
+		    (l && share_get(&l->busy) > 0 &&
+		     share_get(&l->incarnation) == share_get(&o->incarnation)))
+			return true;
+	}
+	return false;
+}
+
+bool server_lease_is_alone(struct server_req *q, uint64_t key)
+{
+	struct share *share = &q->client->server->share;
+	uint64_t mount = q->mount->number, now_ns = clock_now_ns();
+	const struct server_lease *l = find(share->own, key);
+
+	/* Without an entry, this change of the file is not recorded. */
+	if (!l || q->untracked || (l->until_ns > now_ns && l->holder != mount) ||
+	    server_lease_is_changing(q, key))
+		return false;
+	for (uint32_t i = 0; i < share->n_peers; i++) {
+		l = find(share->peers[i], key);
+		if (l && ((share_get(&l->until_ns) > now_ns && share_get(&l->holder) != mount) ||
+			  (share_get(&l->changer) != mount &&
+			   now_ns < share_get(&l->changed_ns) + LEASE_UNCHANGED_NS)))
+			return false;
+	}
+	return true;
+}

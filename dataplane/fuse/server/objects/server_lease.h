@@ -15,7 +15,8 @@ uint64_t server_lease_key(const struct fuse_server *srv, const uint8_t *handle, 
 void server_leases_restore(struct fuse_server *srv);
 /* Grants a lease on the file with this handle in the request's folder: for a second after the
  * client sent the request, no other client can change the file or its name there. Returns false if
- * no lease is possible now. */
+ * no lease is possible now. Call only server_write_lease_grant_read(), which also looks for leases
+ * for writing. */
 bool server_lease_grant(struct server_req *q, const uint8_t *handle, size_t len,
 			const struct fuse_attr *attr);
 /* Grants a lease on a folder that the request has created: for a second, no other client creates a
@@ -28,5 +29,11 @@ bool server_lease_names(struct server_req *q);
  * later. */
 bool server_lease_change(struct server_req *q);
 void server_lease_changed(struct server_req *q);
+/* For a lease for writing, which the mount of q gets or has. _is_alone: returns whether no other
+ * mount has a lease on the file, or has changed it lately, and no other change is in progress; q
+ * is a change of the file itself. _is_changing: returns whether another request than q is changing
+ * the file. The caller must have issued a full fence. */
+bool server_lease_is_alone(struct server_req *q, uint64_t key);
+bool server_lease_is_changing(struct server_req *q, uint64_t key);
 
 #endif

@@ -336,6 +336,8 @@ struct server_req {
 	uint64_t changes_before; /* value of this worker's share_slot.n_changes when the request
 				    began */
 	uint64_t begun_ns;	 /* when the request began; 0: there are no other workers */
+	uint64_t write_leases_before; /* CREATE: leases for writing with lower numbers are older
+					 than the request; 0: not known yet */
 
 	/* Members for an RDMA transfer of the request's data. */
 	struct port_rdma_op bulk;

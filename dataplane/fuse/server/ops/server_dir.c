@@ -6,6 +6,7 @@
  */
 #include "dataplane/fuse/server/objects/server_lease.h"
 #include "dataplane/fuse/server/objects/server_mount.h"
+#include "dataplane/fuse/server/objects/server_write_lease.h"
 #include "dataplane/fuse/server/ops/server_ops.h"
 #include "dataplane/fuse/server/request/server_fair.h"
 #include "dataplane/fuse/server/request/server_helper.h"
@@ -40,12 +41,13 @@ static void entry_fill(struct server_req *q, const struct helper_dirent *de, con
 				       .attr = {.ino = de->ino, .mode = DTTOIF(de->type)}};
 	if (de->has_attr)
 		server_rights_attr(q, &de->attr, &out->attr);
-	/* Return only the name of an object without a file handle. The client looks the name up
-	 * when it needs the object. */
-	if (de->handle_len == 0)
+	/* Return only the name of an object without a file handle, and of a file to which another
+	 * client has acknowledged writes that are not here yet. The client looks the name up when
+	 * it needs the object. */
+	if (de->handle_len == 0 || server_write_lease_hides(q, handle, de->handle_len))
 		return;
 	out->nodeid = FUSE_ROOT_ID;
-	if (de->has_attr && server_lease_grant(q, handle, de->handle_len, &de->attr))
+	if (de->has_attr && server_write_lease_grant_read(q, handle, de->handle_len, &de->attr))
 		out->generation |= FUSE_PROTO_LEASED;
 	*a->handle_at = de->handle_len;
 	memcpy(a->handle_at + 1, handle, de->handle_len);

@@ -9,6 +9,7 @@
 #include "dataplane/fuse/server/objects/server_mount.h"
 #include "dataplane/fuse/server/objects/server_node.h"
 #include "dataplane/fuse/server/objects/server_pin.h"
+#include "dataplane/fuse/server/objects/server_write_lease.h"
 #include "dataplane/fuse/server/ops/server_ops.h"
 #include "dataplane/fuse/server/request/server_helper.h"
 #include "dataplane/fuse/server/request/server_rdma.h"
@@ -534,12 +535,35 @@ static bool has_set_id(const struct server_file *f)
 	       (st.st_mode & S_ISUID || (st.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP));
 }
 
+/* Handles a WRITE of held data, and the return of a lease. Returns true if that ends the request.
+ */
+static bool write_held(struct server_req *q)
+{
+	const struct fuse_write_in *in = server_req_arg(q);
+
+	if (!(q->args.flags & FUSE_PROTO_REQ_HELD))
+		return false;
+	if (in->size > 0) {
+		if (server_write_lease_holds(q, in->padding))
+			return false;
+		server_reply_err(q, ESTALE);
+	} else if (server_write_lease_return(q, in->padding)) {
+		server_reply_write(q, 0, NULL);
+	} else {
+		server_req_requeue(q);
+	}
+	return true;
+}
+
 void server_op_write(struct server_req *q)
 {
 	const struct fuse_write_in *in = server_req_arg(q);
 	struct server_file *f;
-	int r = server_file_get(q, 0, in->fh, false, &f);
+	int r;
 
+	if (PLENUM_UNLIKELY(q->args.flags & FUSE_PROTO_REQ_HELD) && write_held(q))
+		return;
+	r = server_file_get(q, 0, in->fh, false, &f);
 	if (r < 0) {
 		server_reply_err(q, -r);
 	} else if (fuse_server_check_is_non_idempotent(q->in)) { /* this write appends at the

@@ -4,6 +4,7 @@
 #include "dataplane/fuse/server/objects/server_mount.h"
 #include "dataplane/fuse/server/objects/server_node.h"
 #include "dataplane/fuse/server/objects/server_pin.h"
+#include "dataplane/fuse/server/objects/server_write_lease.h"
 #include "dataplane/fuse/server/ops/server_ops.h"
 #include "dataplane/fuse/server/request/server_helper.h"
 #include "dataplane/fuse/server/request/server_reply.h"
@@ -20,6 +21,14 @@ static void done_then(struct server_req *q, const struct helper_result *r, int f
 
 /* ------------------------------------------------------------------ finding names */
 
+/* Returns whether a lookup must be executed again, because another client has acknowledged writes
+ * to the file that are not at the server yet. */
+static bool is_hidden(struct server_req *q, const struct server_node *n)
+{
+	return q->in->opcode == FUSE_LOOKUP &&
+	       server_write_lease_hides(q, n->handle.bytes, n->handle.len);
+}
+
 static void entry_then(struct server_req *q, const struct helper_result *r, int fd)
 {
 	struct server_entry e = {.attr = r->attr, .no_xattrs = r->flags & HELPER_RESULT_NO_XATTRS};
@@ -32,7 +41,9 @@ static void entry_then(struct server_req *q, const struct helper_result *r, int 
 		return;
 	}
 	e.node = server_node_of(q->mount->export, r, fd);
-	if (e.node)
+	if (e.node && is_hidden(q, e.node))
+		server_req_requeue(q);
+	else if (e.node)
 		server_reply_entry(q, &e);
 	else
 		server_reply_err(q, ENOMEM);
@@ -77,7 +88,9 @@ void server_op_lookup(struct server_req *q)
 	r = dir && !(q->helper_flags & HELPER_CHECK_PERMS) && strcmp(name, "..") != 0
 		    ? server_node_cached(dir, name, &e)
 		    : -EAGAIN;
-	if (r == 0)
+	if (r == 0 && is_hidden(q, e.node))
+		server_req_requeue(q);
+	else if (r == 0)
 		server_reply_entry(q, &e);
 	else if (r != -EAGAIN)
 		server_reply_err(q, -r);

@@ -6,6 +6,7 @@
 #include "dataplane/fuse/server/request/server_reply.h"
 #include "dataplane/fuse/server/objects/server_lease.h"
 #include "dataplane/fuse/server/objects/server_node.h"
+#include "dataplane/fuse/server/objects/server_write_lease.h"
 #include "dataplane/fuse/server/request/server_request.h"
 #include <string.h>
 
@@ -67,7 +68,7 @@ static void entry_fill(struct server_req *q, const struct server_entry *e,
 	*ret = (struct fuse_entry_out){.nodeid = FUSE_ROOT_ID,
 				       .generation = no_xattrs_flag(q, e->no_xattrs)};
 	server_rights_attr(q, &e->attr, &ret->attr);
-	if (server_lease_grant(q, e->node->handle.bytes, e->node->handle.len, &e->attr))
+	if (server_write_lease_grant_read(q, e->node->handle.bytes, e->node->handle.len, &e->attr))
 		ret->generation |= FUSE_PROTO_LEASED;
 	if (q->in->opcode == FUSE_MKDIR &&
 	    server_lease_empty(q, e->node->handle.bytes, e->node->handle.len))
@@ -174,7 +175,10 @@ void server_reply_write(struct server_req *q, uint32_t size, const struct fuse_a
 	struct tail t = tail_begin(q, sizeof(struct fuse_write_out));
 	struct fuse_attr shown;
 
-	*(struct fuse_write_out *)server_req_data(q) = (struct fuse_write_out){.size = size};
+	*(struct fuse_write_out *)server_req_data(q) = (struct fuse_write_out){
+		.size = size,
+		.padding = size > 0 ? server_write_lease_take(q) : 0,
+	};
 	if (attr && q->args.flags & FUSE_PROTO_REQ_ATTR && !q->resent) {
 		server_rights_attr(q, attr, &shown);
 		tail_part(&t, FUSE_PROTO_RESP_ATTR, &shown, sizeof(shown));

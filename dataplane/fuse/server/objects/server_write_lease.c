@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Leases for writing. The client returns a lease within some milliseconds by itself, after it has
+ * sent all held data; so a request of another mount only waits and needs no message to the client.
+ * If a client keeps a lease for ten seconds after such a request has arrived, the server ends the
+ * lease. It then refuses the held data, because other clients may have changed the file.
+ *
+ * All workers of the host share one small table. A worker changes an entry by an exchange of its
+ * word, so a worker that dies at any instruction blocks no other worker. A lease outlives the
+ * session and the worker that granted it.
+ */
+#include "dataplane/fuse/server/objects/server_write_lease.h"
+#include "dataplane/fuse/server/objects/server_lease.h"
+#include "netcfg/base/hash.h"
+#include "netcfg/base/log.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+/* How long other mounts wait for a client that does not return its lease. */
+#define WRITE_LEASE_PATIENCE_NS (10 * NSEC_PER_SEC)
+/* After another mount wanted the file, the server grants no lease on it for this time. */
+#define WRITE_LEASE_PAUSE_NS (2 * NSEC_PER_SEC)
+/* A worker that needs longer than this to fill in an entry has died. */
+#define WRITE_LEASE_FILL_NS (10 * NSEC_PER_SEC)
+/* A client that keeps a lease for longer than this is gone: its mount has lost its open files. */
+#define WRITE_LEASE_MAX_NS (120 * NSEC_PER_SEC)
+/* Maximum number of leases of one host. */
+#define WRITE_LEASES_OF_HOST 16U
+/* Maximum number of paused files, so that all workers find leases fast. */
+#define WRITE_LEASES_PAUSED 8U
+
+/* The lowest bits of share_write_lease.word are the state; the other bits are the number. */
+#define STATE_BITS 3U
+enum {
+	STATE_FREE,
+	STATE_FILLING, /* a worker is storing the members */
+	STATE_HELD,
+	STATE_ENDING, /* the server takes the lease away; held data may still be written */
+	STATE_PAUSED, /* there is no lease, and the file gets none now */
+};
+
+static unsigned state_of(uint64_t word)
+{
+	return word & ((1U << STATE_BITS) - 1);
+}
+
+static uint32_t number_of(uint64_t word)
+{
+	return (uint32_t)(word >> STATE_BITS);
+}
+
+/* Pairs with itself in all workers. */
+static bool exchange(struct share_write_lease *l, uint64_t was, unsigned state)
+{
+	uint64_t word = state == STATE_FREE ? 0 : (was & ~((1UL << STATE_BITS) - 1)) | state;
+
+	return __atomic_compare_exchange_n(&l->word, &was, word, false, __ATOMIC_SEQ_CST,
+					   __ATOMIC_SEQ_CST);
+}
+
+static uint64_t used_entries(const struct share_write_leases *t)
+{
+	return __atomic_load_n(&t->used, __ATOMIC_SEQ_CST);
+}
+
+/* Returns the word if the entry is about this file and not unused, else 0. */
+static uint64_t word_for(const struct share_write_lease *l, uint64_t key, uint64_t *ret_mount)
+{
+	uint64_t word = share_get(&l->word), of = share_get(&l->key), mount = share_get(&l->mount);
+
+	/* If the entry was used for another file meanwhile, its word has changed. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (state_of(word) <= STATE_FILLING || of != key || share_get(&l->word) != word)
+		return 0;
+	*ret_mount = mount;
+	return word;
+}
+
+static uint64_t key_of(const struct server_req *q, unsigned i)
+{
+	return server_lease_key(q->client->server, q->args.handles[i].bytes,
+				q->args.handles[i].len);
+}
+
+static uint64_t host_of(const struct server_req *q)
+{
+	const struct fuse_server_client *c = q->client;
+
+	return hash_keyed(c->server->share.hash_key, c->host, strnlen(c->host, sizeof(c->host)));
+}
+
+/* ------------------------------------------------------------------ granting */
+
+/* Frees the entry if nothing needs it any more. A lease whose client is gone ends here. */
+static void expire(struct share_write_leases *t, unsigned i, uint64_t now_ns)
+{
+	static const uint64_t most_ns[] = {
+		[STATE_FILLING] = WRITE_LEASE_FILL_NS,
+		[STATE_HELD] = WRITE_LEASE_MAX_NS,
+		[STATE_ENDING] = WRITE_LEASE_MAX_NS,
+		[STATE_PAUSED] = WRITE_LEASE_PAUSE_NS,
+	};
+	struct share_write_lease *l = &t->all[i];
+	uint64_t word = share_get(&l->word), since_ns = share_get(&l->since_ns);
+
+	if (word && now_ns > since_ns && now_ns - since_ns > most_ns[state_of(word)])
+		(void)exchange(l, word, STATE_FREE);
+}
+
+/* Chooses an entry that is free, or whose file need not be paused any more. Returns
+ * SHARE_WRITE_LEASES if there is none for this host. */
+static unsigned entry_choose(struct share_write_leases *t, uint64_t host, uint64_t now_ns)
+{
+	unsigned n = 0, n_paused = 0, free = SHARE_WRITE_LEASES, paused = SHARE_WRITE_LEASES;
+
+	for (unsigned i = SHARE_WRITE_LEASES; i-- > 0;) {
+		struct share_write_lease *l = &t->all[i];
+		unsigned state;
+
+		expire(t, i, now_ns);
+		state = state_of(share_get(&l->word));
+		if (state == STATE_FREE) {
+			free = i;
+		} else if (state == STATE_PAUSED) {
+			n_paused++;
+			if (paused == SHARE_WRITE_LEASES ||
+			    share_get(&l->since_ns) < share_get(&t->all[paused].since_ns))
+				paused = i;
+		} else {
+			n += share_get(&l->host) == host;
+		}
+	}
+	if (n >= WRITE_LEASES_OF_HOST)
+		return SHARE_WRITE_LEASES;
+	return n_paused >= WRITE_LEASES_PAUSED || free == SHARE_WRITE_LEASES ? paused : free;
+}
+
+/* Takes an entry. Returns SHARE_WRITE_LEASES if there is none for this host. */
+static unsigned entry_take(struct share_write_leases *t, uint64_t host, uint64_t now_ns,
+			   uint64_t *ret_word)
+{
+	uint64_t number = __atomic_add_fetch(&t->number, 1, __ATOMIC_SEQ_CST), was;
+	unsigned i;
+
+	/* Number 0 means no lease, and clients know the lowest 32 bits. */
+	if ((uint32_t)number == 0)
+		return SHARE_WRITE_LEASES;
+	i = entry_choose(t, host, now_ns);
+	if (i == SHARE_WRITE_LEASES)
+		return i;
+	was = share_get(&t->all[i].word);
+	*ret_word = number << STATE_BITS | STATE_FILLING;
+	if (was && state_of(was) != STATE_PAUSED)
+		return SHARE_WRITE_LEASES;
+	/* Set the time first: another worker frees an entry that is being filled for too long. */
+	share_set(&t->all[i].since_ns, now_ns);
+	if (!__atomic_compare_exchange_n(&t->all[i].word, &was, *ret_word, false, __ATOMIC_SEQ_CST,
+					 __ATOMIC_SEQ_CST))
+		return SHARE_WRITE_LEASES;
+	/* The bit is set before the lease begins, and is never cleared. The first free entry is
+	 * taken, so that few bits are set. */
+	__atomic_fetch_or(&t->used, 1ULL << i, __ATOMIC_SEQ_CST);
+	return i;
+}
+
+/* Returns the number of the mount's lease; 0 if it has none. *ret_other: there is an entry that
+ * forbids a lease for this mount. */
+static uint32_t find_own(const struct share_write_leases *t, uint64_t key, uint64_t mount,
+			 unsigned except, bool *ret_other)
+{
+	uint64_t used = used_entries(t), holder;
+	uint32_t number = 0;
+
+	*ret_other = false;
+	for (unsigned i = 0; used; i++, used >>= 1) {
+		uint64_t word = used & 1 && i != except ? word_for(&t->all[i], key, &holder) : 0;
+
+		if (!word)
+			continue;
+		if (state_of(word) == STATE_HELD && holder == mount)
+			number = number_of(word);
+		else
+			*ret_other = true;
+	}
+	return number;
+}
+
+/* Returns whether all workers obey leases for writing. */
+static bool all_obey(const struct share *s)
+{
+	for (uint32_t i = 0; i < s->n_peers; i++)
+		if (share_get(&s->peers[i]->write_leases) != share_get(&s->peers[i]->incarnation))
+			return false;
+	return true;
+}
+
+uint32_t server_write_lease_take(struct server_req *q)
+{
+	struct fuse_server *srv = q->client->server;
+	struct share_write_leases *t = srv->share.write_leases;
+	uint64_t key = key_of(q, 0), mount = q->mount->number, now_ns = clock_now_ns(), word;
+	bool other;
+	uint32_t number;
+	unsigned i;
+
+	if (!(q->args.flags & FUSE_PROTO_REQ_LEASE) || !key || !q->call || q->client->gone ||
+	    q->mount->mount_worker || !(q->client->features & FUSE_PROTO_FEATURE_WRITE_BACK))
+		return 0;
+	for (i = 0; i < SHARE_WRITE_LEASES && used_entries(t); i++)
+		expire(t, i, now_ns);
+	number = find_own(t, key, mount, SHARE_WRITE_LEASES, &other);
+	if (number || other)
+		return other ? 0 : number;
+	i = entry_take(t, host_of(q), now_ns, &word);
+	if (i == SHARE_WRITE_LEASES)
+		return 0;
+	share_set(&t->all[i].key, key);
+	share_set(&t->all[i].mount, mount);
+	share_set(&t->all[i].host, host_of(q));
+	share_set(&t->all[i].wanted_ns, 0UL);
+	if (!exchange(&t->all[i], word, STATE_HELD))
+		return 0;
+	/* Record the lease first, and then look for others: two workers that grant leases on the
+	 * same file at the same time see each other, and so do a lease for reading and this one. */
+	share_refresh(&srv->share);
+	(void)find_own(t, key, mount, i, &other);
+	if (!other && all_obey(&srv->share) && server_lease_is_alone(q, key))
+		return (uint32_t)(word >> STATE_BITS);
+	(void)exchange(&t->all[i], word + STATE_HELD - STATE_FILLING, STATE_FREE);
+	return 0;
+}
+
+/* ------------------------------------------------------------------ held data */
+
+bool server_write_lease_holds(struct server_req *q, uint32_t number)
+{
+	struct share_write_leases *t = q->client->server->share.write_leases;
+	bool other;
+
+	/* server_lease_change() has marked the file as being changed, with a full fence. Another
+	 * worker that ends the lease sees this mark, or this worker sees that the lease ends. */
+	return number &&
+	       find_own(t, key_of(q, 0), q->mount->number, SHARE_WRITE_LEASES, &other) == number;
+}
+
+bool server_write_lease_return(struct server_req *q, uint32_t number)
+{
+	struct share_write_leases *t = q->client->server->share.write_leases;
+	uint64_t used = used_entries(t), key = key_of(q, 0), holder, word;
+
+	for (unsigned i = 0; used; i++, used >>= 1) {
+		struct share_write_lease *l = &t->all[i];
+
+		word = used & 1 ? word_for(l, key, &holder) : 0;
+		if (state_of(word) != STATE_HELD || holder != q->mount->number ||
+		    (number && number_of(word) != number))
+			continue;
+		/* A WRITE of a former session may still be in progress. */
+		if (server_lease_is_changing(q, key))
+			return false;
+		if (share_get(&l->wanted_ns)) {
+			share_set(&l->since_ns, clock_now_ns());
+			(void)exchange(l, word, STATE_PAUSED);
+		} else {
+			(void)exchange(l, word, STATE_FREE);
+		}
+	}
+	return true;
+}
+
+void server_write_leases_drop(struct server_mount *m)
+{
+	struct share_write_leases *t = m->server->share.write_leases;
+	uint64_t used = used_entries(t);
+
+	for (unsigned i = 0; used; i++, used >>= 1) {
+		struct share_write_lease *l = &t->all[i];
+		uint64_t word = used & 1 ? share_get(&l->word) : 0;
+
+		if (state_of(word) == STATE_HELD && share_get(&l->mount) == m->number)
+			(void)exchange(l, word, STATE_FREE);
+	}
+}
+
+/* ------------------------------------------------------------------ requests of other mounts */
+
+/* Takes the lease away from a client that does not return it. Returns false when the lease has
+ * ended. No held data is written any more then: a WRITE that began before has ended. */
+static bool must_wait(struct server_req *q, struct share_write_lease *l, uint64_t word,
+		      uint64_t key)
+{
+	uint64_t now_ns = clock_now_ns(), none = 0, wanted_ns;
+
+	__atomic_compare_exchange_n(&l->wanted_ns, &none, now_ns, false, __ATOMIC_SEQ_CST,
+				    __ATOMIC_SEQ_CST);
+	wanted_ns = share_get(&l->wanted_ns);
+	if (state_of(word) == STATE_HELD) {
+		if (now_ns < wanted_ns + WRITE_LEASE_PATIENCE_NS ||
+		    server_lease_is_changing(q, key))
+			return true;
+		if (exchange(l, word, STATE_ENDING))
+			log_warning(
+				"%s: a client has not returned the lease of a file for 10 s: it "
+				"loses the lease, and its programs get errors for data that "
+				"they have written and that the client has not sent",
+				q->mount->export->cfg->name);
+		return true;
+	}
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (server_lease_is_changing(q, key))
+		return true;
+	share_set(&l->since_ns, now_ns);
+	return !exchange(l, word, STATE_PAUSED);
+}
+
+static bool is_kept_from(struct server_req *q, uint64_t key)
+{
+	struct share_write_leases *t = q->client->server->share.write_leases;
+	uint64_t used = used_entries(t), holder, word;
+	bool waits = false;
+
+	for (unsigned i = 0; key && used; i++, used >>= 1) {
+		word = used & 1 ? word_for(&t->all[i], key, &holder) : 0;
+		if (word && state_of(word) != STATE_PAUSED && holder != q->mount->number)
+			waits |= must_wait(q, &t->all[i], word, key);
+	}
+	return waits;
+}
+
+/* Returns whether another mount has any lease that is older than the request. CREATE may open a
+ * file whose handle is not known yet, and may truncate it. */
+static bool waits_for_any(struct server_req *q)
+{
+	struct share_write_leases *t = q->client->server->share.write_leases;
+	uint64_t used = used_entries(t);
+	bool waits = false;
+
+	if (!q->write_leases_before)
+		q->write_leases_before = share_get(&t->number) + 1;
+	for (unsigned i = 0; used; i++, used >>= 1) {
+		struct share_write_lease *l = &t->all[i];
+		uint64_t word = used & 1 ? share_get(&l->word) : 0, key = share_get(&l->key);
+
+		if ((state_of(word) == STATE_HELD || state_of(word) == STATE_ENDING) &&
+		    word >> STATE_BITS < q->write_leases_before &&
+		    share_get(&l->mount) != q->mount->number && share_get(&l->word) == word)
+			waits |= must_wait(q, l, word, key);
+	}
+	return waits;
+}
+
+bool server_write_lease_waits(struct server_req *q)
+{
+	const struct fuse_create_in *create = server_req_arg(q);
+	bool waits = false;
+
+	if (PLENUM_LIKELY(!used_entries(q->client->server->share.write_leases)) ||
+	    q->args.flags & FUSE_PROTO_REQ_REOPEN)
+		return false;
+	switch (q->in->opcode) {
+	case FUSE_INIT:
+	case FUSE_DESTROY:
+	case FUSE_INTERRUPT:
+	case FUSE_STATFS:
+	case FUSE_RELEASE:
+	case FUSE_RELEASEDIR:
+	case FUSE_FLUSH:
+	case FUSE_GETLK:
+	case FUSE_SETLK:
+	case FUSE_SETLKW:
+		return false;
+	case FUSE_CREATE:
+		return !(create->flags & O_EXCL) && waits_for_any(q);
+	default:
+		break;
+	}
+	for (unsigned i = 0; i < ARRAY_SIZE(q->args.handles); i++)
+		if (q->args.handles[i].len)
+			waits |= is_kept_from(q, key_of(q, i));
+	return waits;
+}
+
+bool server_write_lease_hides(struct server_req *q, const uint8_t *handle, size_t len)
+{
+	struct fuse_server *srv = q->client->server;
+
+	return !PLENUM_LIKELY(!used_entries(srv->share.write_leases)) &&
+	       is_kept_from(q, server_lease_key(srv, handle, len));
+}
+
+bool server_write_lease_grant_read(struct server_req *q, const uint8_t *handle, size_t len,
+				   const struct fuse_attr *attr)
+{
+	/* A worker that grants a lease for writing records that lease before it looks for other
+	 * leases. So it sees this lease, or this worker sees that lease. */
+	return !server_write_lease_hides(q, handle, len) &&
+	       server_lease_grant(q, handle, len, attr) &&
+	       !server_write_lease_hides(q, handle, len);
+}
