@@ -22,7 +22,8 @@ struct datagram { /* a datagram to send: a header, then the payload; either may 
 	uint8_t hdr[DATAGRAM_HDR_MAX];
 	uint16_t hdr_len;
 	uint16_t payload_len;
-	bool alone;	/* this datagram must be sent by a system call of its own */
+	bool alone;	/* the port must send this datagram alone, not in one system call with
+			   others */
 	uint8_t source; /* index of the port's UDP source port to send from; 0: the main one */
 	const uint8_t *payload; /* the payload, which must not change until the port's flush
 				   returns */

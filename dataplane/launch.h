@@ -167,7 +167,8 @@ struct launch_mount {	/* A mount of a frontend; the agent has opened /dev/fuse a
 	struct {
 		struct ip_addr ip;
 		uint16_t port;
-	} addrs[LAUNCH_PEER_ADDRS_MAX]; /* some data IPs of the peer, where the session begins */
+	} addrs[LAUNCH_PEER_ADDRS_MAX]; /* some data IPs of the peer; the client begins the session
+					   at one of these */
 	uint32_t n_addrs;
 };
 
@@ -514,7 +515,8 @@ struct launch_capture {
 struct launch_msg {
 	uint32_t type; /* enum launch_msg_type, which decides the meaning of code and index */
 	int32_t code;
-	uint32_t index; /* index of a port, mount or export in the configuration */
+	uint32_t index; /* index, in the configuration, of the port, mount or export that the
+			   message concerns */
 	uint32_t pad;
 	uint64_t key; /* HOLD, DROP: number of the descriptor, unique on this host; LOCK_BREAK:
 			 id of the lock; LOCK_KEEP, LOCK_FORGET and their answers: a lock epoch */
@@ -626,8 +628,7 @@ struct launch_rdma_stats { /* RDMA of one port, as seen from this side of the qu
 	uint64_t failures;		  /* RDMA transfers that failed; their data was then
 					     sent in another way */
 	char reason[32];		  /* a reason code if no queue pair works, else "" */
-	char gpu[32];			  /* a code that says whether the device can access GPU
-					     memory */
+	char gpu[32];			  /* code: whether the device can access GPU memory */
 };
 /* The packet counters of a port that bypasses the kernel, so that the kernel does not count its
  * packets. */

@@ -49,7 +49,8 @@ struct launch_session {
 	uint64_t looked_ns;	    /* when the worker wrote this entry; 0: the entry's session has
 				       ended, or the entry was never used */
 	char peer[PLENUM_NAME_MAX]; /* name of the peer's host; "": the name is unknown */
-	uint64_t serves;	    /* what the session serves, as in launch_path_stats.serves */
+	uint64_t serves;	    /* index of the mount or export that the session is for, as in
+				       launch_path_stats.serves */
 	uint32_t state;		    /* enum launch_session_state */
 	uint64_t since_ns; /* when the peer accepted the session; in LAUNCH_SESSION_CONNECTING:
 			      when the attempt to connect began */

@@ -129,8 +129,8 @@ struct lock_head {
 	uint32_t worker;		       /* the worker that used the table last */
 	uint64_t last_id;		       /* the last lock_record.id that was assigned */
 	uint64_t last_session;		       /* the last lock_mount.session that was assigned */
-	/* When the grace period after a reboot ends at the latest; 0: there is none;
-	 * LOCKS_GRACE_DUE: it begins with the first worker. */
+	/* Latest end of the grace period after a reboot. 0: no grace period is running.
+	 * LOCKS_GRACE_DUE: the grace period begins when the first worker starts. */
 	uint64_t grace_ns;
 	uint32_t records; /* 1: the agent, which made this table, keeps records of mounts on disk */
 	uint32_t pad2;

@@ -88,7 +88,7 @@ void rudp_grant_give(struct rudp_session *s, struct slot *slot);
 #define GRANTED_BYTES_MIN (1U << 20)
 #define GRANTED_BYTES_MAX (16U << 20)
 #define GRANTED_REQUESTS_MIN 2U
-#define GRANTED_SCALE 256U /* value of grants.granted_scale that means "not scaled down" */
+#define GRANTED_SCALE 256U /* value of grants.granted_scale while the limit is not reduced */
 /* Returns whether the limit of granted bytes is reached. */
 static inline bool rudp_granted_is_full(const struct grants *g)
 {

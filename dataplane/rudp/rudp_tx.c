@@ -526,7 +526,8 @@ void rudp_tx_probe(struct rudp_session *s, struct rudp_path *p, uint64_t now)
 			continue;
 		m = &s->slots[rec->slot].tx;
 		if (rec->chunk == PKT_ANNOUNCE)
-			break; /* the answer to this PING will show whether the chunk arrived */
+			break; /* do not resend the chunk: the answer to this PING shows whether it
+				  arrived */
 		if (s->slots[rec->slot].gen != rec->gen || !m->active ||
 		    m->chunks[rec->chunk >> 6].acked & 1ULL << (rec->chunk & 63) ||
 		    p->sent.next_pn - p->sent.tail_pn >= RUDP_SPAN_MAX)

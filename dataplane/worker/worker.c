@@ -154,7 +154,8 @@ static void done_all(struct worker *w)
 
 int worker_main(void)
 {
-	static struct worker w; /* large; there is only one in the process */
+	static struct worker w; /* static, because it is too large for the stack; the process has
+				   only one */
 	int status;
 
 	w = (struct worker){.control_fd = LAUNCH_FD_CONTROL,

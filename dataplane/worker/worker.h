@@ -43,7 +43,7 @@ struct worker_spin {
 			wake it */
 };
 
-struct worker_capture { /* used while a capture runs */
+struct worker_capture { /* state of a running capture */
 	struct packet_writer to;
 	uint32_t ports;		      /* bit mask of the captured ports */
 	const struct port_ops *below; /* the port's own operations */
@@ -132,8 +132,8 @@ struct worker {
 	bool stopping;
 	bool stopped;
 	int exit_status;
-	/* looks_all: this turn polls all sources, not only those that are likely to have work.
-	 * looks_all_next: the next turn polls all sources. */
+	/* looks_all: in this turn the worker polls all sources, not only those that are likely to
+	 * have work. looks_all_next: it does so in the next turn. */
 	bool looks_all, looks_all_next;
 	unsigned n_partial; /* count of turns since the last turn that polled all sources */
 	/* After events of descriptors have ended a sleep, the worker knows for some turns which

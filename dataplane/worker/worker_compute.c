@@ -16,14 +16,14 @@
 #include <sys/epoll.h>
 
 /*
- * A refused client retries at least every five seconds. So if none was refused for this time, no
- * client is waiting for a session.
+ * A refused client retries at least every five seconds. So if the server has refused no client for
+ * this time, no client is waiting for a session.
  */
 #define FULL_NS (11 * NSEC_PER_SEC)
 
 struct compute_end {
 	struct fuse_server *back;
-	struct reason reported; /* the server's own reason, as last reported */
+	struct reason reported; /* the file server's reason that was reported last */
 	uint64_t full_ns; /* when a client was last refused because there was no free session; 0:
 			     never, or long ago */
 	struct worker_refused refused;

@@ -49,7 +49,7 @@ struct worker_faults {
 	uint32_t slot_bytes;
 };
 
-/* The combined effect of all faults on one packet. */
+/* The combined effect of all injected faults on one packet. */
 struct verdict {
 	bool lost, twice;
 	uint64_t wait_ns;
@@ -272,7 +272,7 @@ static void deliver_due(struct worker *w)
 
 	list_init(&sent);
 	while ((h = due_take(fs, w->now_ns))) {
-		if (h->out) { /* if the port is full, the packet is lost */
+		if (h->out) { /* if the port is full, the delayed packet is lost */
 			(void)port_tx(w, h->way, &h->addr, &h->pkt);
 			list_add_tail(&sent, &h->node);
 			continue;

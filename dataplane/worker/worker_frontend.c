@@ -475,7 +475,8 @@ static void mount_publish(struct worker *w, unsigned i)
 		launch_stat_set(&st->since_ns, w->now_ns);
 	launch_stat_set(&st->served, served);
 	__atomic_store_n(&w->stats->seq, w->stats->seq + 1, __ATOMIC_RELAXED);
-	/* Pairs with the readers, see worker_stats_publish(). */
+	/* The fence makes `seq` odd before the text changes, so that readers notice the change and
+	 * retry (worker_stats_publish()). */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	snprintf(st->reason, sizeof(st->reason), "%s", why);
 	snprintf(st->by, sizeof(st->by), "%s", served ? server_format(m, by, sizeof(by)) : "");

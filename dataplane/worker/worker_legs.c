@@ -121,7 +121,8 @@ void worker_reason_publish(struct worker *w)
 	struct launch_stats *st = w->stats;
 
 	__atomic_store_n(&st->seq, st->seq + 1, __ATOMIC_RELAXED);
-	/* Pairs with the readers, see worker_stats_publish(). */
+	/* The fence makes `seq` odd before the text changes, so that readers notice the change and
+	 * retry (worker_stats_publish()). */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	snprintf(st->network, sizeof(st->network), "%s%s", port_transport_name(w->cfg->transport),
 		 w->rdma_used ? " / RDMA" : "");

@@ -36,8 +36,8 @@ static uint64_t identity_of(const struct launch_config *cfg)
 {
 	uint64_t x = cfg->boot_id + (uint64_t)(cfg->worker_id + 1) * 0x9e3779b97f4a7c15ULL;
 
-	x = (x ^ (x >> 31)) * 0xbf58476d1ce4e5b9ULL; /* mix the bits, so that similar ids give very
-							different identities */
+	x = (x ^ (x >> 31)) * 0xbf58476d1ce4e5b9ULL; /* Mix the bits, so that workers with similar
+							ids get very different identities. */
 	x ^= x >> 29;
 	return x ? x : 1;
 }
@@ -53,7 +53,8 @@ static int open_rudp(struct worker *w)
 		.security = (enum rudp_security)cfg->security,
 		.n_keys = cfg->n_secrets,
 		.n_ports = cfg->failover ? 1 : cfg->n_ports,
-		/* one more than allowed, so that the role can refuse a client with a reason */
+		/* one session more than the limit, so that the role can refuse the next client with
+		 * a reason */
 		.limits = {.sessions = launch_sessions(cfg) + LAUNCH_SESSIONS_OWING + 1}};
 	int e;
 
@@ -134,7 +135,7 @@ static unsigned turn_receive(struct worker *w)
 			continue;
 		n = w->ports[i].ops->rx(&w->ports[i], pkts, PORT_BURST_MAX);
 		w->port_quiet[i] = n > 0 ? 0 : w->port_quiet[i] + 1;
-		if (n <= 0) { /* ignore errors of the link, because rudp notices that the port is
+		if (n <= 0) { /* ignore errors of the link: rudp detects by itself that the port is
 				 silent */
 			w->ports_ready &= ~(1U << i);
 			continue;
@@ -339,8 +340,8 @@ static void idle(struct worker *w, uint64_t due_ns)
 		return;
 	}
 	if (worker_spin_wanted(&w->spin, idle_ns)) {
-		w->knows_ports = false; /* the last wait does not know of packets that arrive from
-					   now on */
+		w->knows_ports = false; /* Packets may arrive from now on that the last wait did not
+					   report. */
 		return;
 	}
 	/* Before sleeping, poll all sources once more: a descriptor may not report packets that
@@ -395,6 +396,6 @@ void worker_run(struct worker *w)
 			w->stopping = true;
 		}
 	}
-	(void)rudp_poll(w->rudp, clock_now_ns()); /* a last CLOSE message may be waiting */
+	(void)rudp_poll(w->rudp, clock_now_ns()); /* rudp may still have CLOSE messages to send */
 	worker_stats_publish(w);
 }

@@ -40,8 +40,9 @@ static int port_add(struct worker *w, const struct launch_port *p)
 		return r;
 	w->port_open[i] = w->port_up[i] = w->carrier_lost[i] = w->link_lost[i] = false;
 	port_rdma_leg_add(w->rdma, p);
-	w->rdma_reported[i] = port_rdma_reason(w->rdma, i); /* store the state of the new leg
-							       without reporting it as a change */
+	w->rdma_reported[i] = port_rdma_reason(w->rdma, i); /* Store the state of the new leg. Do
+							       not report an event, because nothing
+							       has changed. */
 	w->cfg->ports[i] = *p;
 	w->cfg->n_ports++;
 	/*

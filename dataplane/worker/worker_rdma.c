@@ -67,7 +67,7 @@ void worker_rdma_take(struct worker *w, int fd, const struct launch_msg *m)
 	log_notice("RDMA device %s is available now, for %d leg%s", device, n, n == 1 ? "" : "s");
 	if (w->role->rdma_came)
 		w->role->rdma_came(w);
-	worker_rdma_watch(w); /* this skips devices that are watched already */
+	worker_rdma_watch(w); /* worker_watch() skips devices that are watched already */
 	w->stats_ns = 0;
 }
 

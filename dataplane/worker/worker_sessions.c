@@ -92,7 +92,8 @@ static void describe(const struct worker *w, const struct rudp_session *s,
 		w->role->describe(w, s, ret);
 }
 
-/* Pairs with stats_page_session(), which retries while seq is odd or changes. */
+/* Writes an entry under its seqlock: a reader (stats_page_session()) retries while seq is odd or
+ * has changed. */
 static void write_entry(struct launch_session *to, struct launch_session *from)
 {
 	const uint64_t seq = to->seq;

@@ -13,7 +13,9 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#define CONFIG_HEAD_BYTES ((ssize_t)(3 * sizeof(uint32_t))) /* magic, version and size */
+#define CONFIG_HEAD_BYTES                                                     \
+	((ssize_t)(3 * sizeof(uint32_t))) /* the common first members: magic, \
+					     version and size */
 
 /* Checks magic, version and size. These have the same layout in all versions. */
 static int config_head_check(const struct launch_config *cfg, struct reason *why)

@@ -5,13 +5,17 @@
 
 #define SPIN_SCORE_MAX 1024U
 #define SPIN_SCORE_WORTH 256U
-#define SPIN_SHIFT 3 /* learning rate: one eighth per idle moment */
+#define SPIN_SHIFT                                                                     \
+	3 /* learning rate: each idle moment changes the estimate by one eighth of the \
+	     difference */
 /* Cost of a wake-up in ns. Polling does not pay off if work arrives later than this. */
 #define SPIN_WAKE_NS 40000ULL
 /* Maximum length with which a gap counts, because even longer gaps contain no more information. */
 #define GAP_MOST_NS (16 * SPIN_WAKE_NS)
-#define GAP_SHORT_NS (SPIN_WAKE_NS / 4) /* gaps within one request are shorter than this */
-#define GAP_SHIFT 4			/* weight of one gap in the mean */
+#define GAP_SHORT_NS                                                                  \
+	(SPIN_WAKE_NS / 4) /* A longer gap separates two requests; shorter gaps occur \
+			      within one request. */
+#define GAP_SHIFT 4	   /* weight of the newest gap in the mean */
 #define GAP_SHIFT_SHORT 6
 /* If the mean gap is above this limit, the worker does not delay acknowledgements. The limit is the
  * mean of a short wait and of a wait about twice as long as the delay of acknowledgements. */

@@ -40,7 +40,7 @@ static void deferred_drop(struct fuse_client *f, struct client_deferred_ctime *o
 	client_node_unpin(&f->nodes, n);
 }
 
-/* Adopts the marks of a predecessor. */
+/* Adopts the deferred ctime updates that a predecessor has marked. */
 static int deferred_init(struct fuse_client *f)
 {
 	for (uint32_t i = FUSE_ROOT_ID; i < f->state.head->n_nodes;
@@ -207,7 +207,7 @@ void client_deferred_ctime_answered(struct fuse_client *f, const struct client_s
 		return;
 	o->sent = false;
 	o->due_ns = 0;
-	/* Transient errors are retried. */
+	/* After a transient error the client sends the update again. */
 	if (!msg || (client_answer_read(msg, len, &a) == 0 &&
 		     (a.out.error == -EINTR || a.out.error == -ENOMEM)))
 		return;

@@ -130,7 +130,7 @@ bool client_internal_reopen(struct fuse_client *f, uint32_t i)
 		return false;
 	s->file = i;
 	header_set(s, file->nodeid, file->uid, file->gid);
-	node_set(s, node); /* the node exists, because the file pins it */
+	node_set(s, node); /* the node exists: the open file pins it */
 	f->n_reopening += internal_send(f, s);
 	return s->state == CLIENT_SLOT_SENT;
 }

@@ -3,7 +3,8 @@
  * the request, so that a successor gives the same file to a request that the kernel resends. */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
-/* The number is even, so bit 0 makes the result differ from 0. */
+/* The kernel's request numbers are even. So bit 0 is free, and setting it makes the result differ
+ * from 0. */
 uint32_t client_local_open_id(const struct fuse_in_header *in)
 {
 	return (uint32_t)in->unique | 1;

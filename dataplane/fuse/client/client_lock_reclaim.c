@@ -235,7 +235,8 @@ bool client_locks_reclaim(struct fuse_client *f)
 		 * another client may have got meanwhile. */
 		if (l->unread && client_has_room(f))
 			return false;
-		if (l->unread) /* no request is answered before the reclaim, so none is read */
+		if (l->unread) /* the client answers no request before the reclaim has ended, so it
+				  reads none */
 			client_locks_doubt_all(f);
 		prepare(f);
 		l->reclaim = CLIENT_RECLAIM_LOCKS;

@@ -123,8 +123,8 @@ bool client_locks_release(struct fuse_client *f, struct client_file *file, void 
 	memcpy(&in, req, sizeof(in));
 	memcpy(&was, (uint8_t *)req + sizeof(in), sizeof(was));
 	in.opcode = FUSE_FLUSH;
-	flush.fh = was.fh; /* keep the kernel's handle for the answer; the server does not read
-			      it */
+	flush.fh = was.fh; /* keep the kernel's handle, because the answer needs it; the server does
+			      not read it */
 	flush.lock_owner = client_file_index(&f->files, file) + 1ULL;
 	memcpy(req, &in, sizeof(in));
 	memcpy((uint8_t *)req + sizeof(in), &flush, sizeof(flush));

@@ -81,7 +81,7 @@ static void name_note(struct fuse_client *f, const struct client_slot *s)
 
 	if (at == 0)
 		return;
-	if (moves) /* the request has two names, and the second is the new name */
+	if (moves) /* a RENAME has two names; the second is the one that it creates */
 		at += strnlen(req + at, s->req_len - at) + 1;
 	if (at < s->req_len)
 		client_cache_name_created(&f->cache, s->nodes[moves ? 1 : 0], req + at,

@@ -75,18 +75,18 @@ struct client_stage {
 	bool (*begin)(struct fuse_client *f);
 	/* Sends requests of the stage that are due. Called while the server is ready. */
 	void (*flush)(struct fuse_client *f, uint64_t now_ns);
-	/* Members for a stage that makes calls to the server. cookie: identifies the stage's calls.
+	/* Only for a stage that makes calls to the server. cookie: identifies the stage's calls.
 	 * resp_at, resp_bytes: offset and size, in struct fuse_client, of the memory for the
 	 * server's answer. answer: called when the answer has arrived. */
 	uint64_t cookie;
 	size_t resp_at, resp_bytes;
-	bool is_background; /* the stage's calls do not count as activity of the worker */
+	bool is_background; /* the worker may become idle while only this stage makes calls */
 	void (*answer)(struct fuse_client *f, const void *msg, size_t len, uint64_t now_ns);
 	/* Called at each tick, also after the unmount. */
 	void (*tick)(struct fuse_client *f, uint64_t now_ns);
 	/* Ends requests that have waited too long. Returns when to call it next. */
 	uint64_t (*expire)(struct fuse_client *f, uint64_t now_ns);
-	/* Returns when to call `flush` next; UINT64_MAX: at no fixed time. */
+	/* Returns when to call `flush` next; UINT64_MAX: no time is set. */
 	uint64_t (*due)(struct fuse_client *f, uint64_t now_ns);
 	/* Called when the session has ended. */
 	void (*down)(struct fuse_client *f, uint64_t now_ns);
@@ -127,7 +127,7 @@ void client_stages_select(struct fuse_client *f);
 /* Returns the active stage whose calls have that cookie, or NULL if there is none. */
 const struct client_stage *client_stage_of_cookie(const struct fuse_client *f, uint64_t cookie);
 
-/* In the order of the table. */
+/* The stages, in the order of the table in client_stages.c. */
 extern const struct client_stage client_mount_worker_stage;
 extern const struct client_stage client_limits_stage;
 extern const struct client_stage client_init_stage;

@@ -37,8 +37,8 @@
 #define CLIENT_READ_RESERVE 12
 /* How long the server has to end the request of a killed process before the client ends it. */
 #define CLIENT_KILLED_NS NSEC_PER_SEC
-/* Interval of checks on processes that got a signal: a fatal signal may follow a harmless one, and
- * FUSE reports only the first. */
+/* The client checks processes that got a signal at this interval: a fatal signal may follow a
+ * harmless one, and FUSE reports only the first. */
 #define CLIENT_LOOK_NS (200 * NSEC_PER_MSEC)
 /* The kernel does not report signals while a program waits for direct I/O. So for a request that
  * takes longer than this, the client checks at this interval whether its process is being
@@ -674,7 +674,8 @@ int client_local_dir_error(const struct fuse_client *f, const struct client_slot
 
 /* client_local_open.c: opens that the client answers without the server. */
 
-/* Returns the lowest bits of the request's number. The result is never 0. */
+/* Returns a short identifier of the request, made of the lowest bits of its number. The result is
+ * never 0. */
 uint32_t client_local_open_id(const struct fuse_in_header *in);
 /* Replies to the open in->unique with this file. Closes the file if the kernel rejects the
  * reply. */

@@ -50,7 +50,8 @@ static int stage_look(const struct fs_helper *h, enum helpers_stage stage)
 	for (unsigned i = 0; i < h->n_procs; i++) {
 		const struct helpers_proc *p = &h->procs[i];
 
-		/* Pairs with the store in stage_reached() of the process. */
+		/* A process stores its error before its stage (stage_reached()), so the error below
+		 * is valid. */
 		if (__atomic_load_n(&p->stage, __ATOMIC_ACQUIRE) >= stage) {
 			if (p->error < 0)
 				return p->error;
@@ -370,7 +371,8 @@ void fs_helper_submit(struct fs_helper *h, struct helper_call *call, enum helper
 
 	call->state = CALL_QUEUED;
 	ring->calls[ring->tail % HELPERS_CALLS_MAX] = call->index;
-	/* Pairs with call_take() and helpers_ring_is_empty() of the helpers. */
+	/* A helper that sees the new tail, in call_take() or helpers_ring_is_empty(), also sees the
+	 * call. */
 	__atomic_store_n(&ring->tail, ring->tail + 1, __ATOMIC_SEQ_CST);
 	for (unsigned i = first; i < first + n; i++) {
 		/* Pairs with serve(): either the helper sees the call, or the worker sees here that
@@ -417,7 +419,8 @@ static unsigned done_take(struct fs_helper *h, struct helpers_export *e,
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < ARRAY_SIZE(e->done); i++) {
-		/* Pairs with call_finish() of the helpers. */
+		/* A helper sets the bit in call_finish() after it has stored the result. So the
+		 * result of each bit that is taken here is complete. */
 		uint64_t bits = __atomic_exchange_n(&e->done[i], 0, __ATOMIC_ACQUIRE);
 
 		for (; bits; bits &= bits - 1) {

@@ -5,11 +5,11 @@
 #include <string.h>
 
 enum {
-	OP_NAME = 1,   /* the call has a name of one component */
-	OP_NAME2 = 2,  /* the call has a second name */
-	OP_DATA = 4,   /* the call has data in the arena */
-	OP_B = 8,      /* the call has a second object */
-	OP_XNAME = 16, /* the name is the name of an extended attribute */
+	OP_NAME = 1,   /* the call needs a name, which must be a single path component */
+	OP_NAME2 = 2,  /* the call needs a second name */
+	OP_DATA = 4,   /* the call needs data in the arena */
+	OP_B = 8,      /* the call needs a second object */
+	OP_XNAME = 16, /* the name in the call names an extended attribute */
 };
 
 static const struct {

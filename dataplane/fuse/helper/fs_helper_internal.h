@@ -114,7 +114,7 @@ struct fs_helper {
 			    and were not read yet */
 	unsigned n_arms; /* count of calls of wakes_read() while `wakes` is 0; a few of them read
 			    done_fd nevertheless */
-	struct helpers_proc procs[1 + LAUNCH_EXPORTS_MAX * HELPERS_PER_EXPORT]; /* the first process
+	struct helpers_proc procs[1 + LAUNCH_EXPORTS_MAX * HELPERS_PER_EXPORT]; /* the first entry
 										   is the watcher */
 	struct helpers_export exports[];
 };
@@ -182,9 +182,9 @@ struct helpers_fh {
 
 static inline bool helpers_ring_is_empty(const struct helpers_ring *r)
 {
-	/* Pairs with fs_helper_submit(): either this helper sees the new call, or
-	 * fs_helper_submit() sees that this helper is `asleep`. The head is read atomically,
-	 * because other helpers may move it. */
+	/* fs_helper_submit() adds a call, then reads `asleep`. This helper has set `asleep`, and
+	 * now looks for a call. So either this helper sees the call, or fs_helper_submit() wakes
+	 * it. The head is read atomically, because other helpers may move it. */
 	return __atomic_load_n(&r->head, __ATOMIC_SEQ_CST) ==
 	       __atomic_load_n(&r->tail, __ATOMIC_SEQ_CST);
 }

@@ -106,7 +106,8 @@ int helper_groups_set(struct helper *self, int a, int b)
 	struct stat st;
 
 	if (!(c->flags & (HELPER_CHECK_PERMS | HELPER_KILL_PRIV)))
-		return 0; /* groups have no effect, because all permission checks are bypassed */
+		return 0; /* the process bypasses all permission checks, so its groups have no
+			     effect */
 	if (c->flags & HELPER_OBJECT_GROUPS) {
 		if (fstatat(a, "", &st, AT_EMPTY_PATH) == 0)
 			n = group_add(self, groups, n, st.st_gid);
@@ -153,7 +154,8 @@ static int answer_at(struct helper *self, int fd, const char *name)
 	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW | (*name ? 0 : AT_EMPTY_PATH)) < 0)
 		return -errno;
 	answer_stat(self, &st);
-	/* Check only once: a call adds no extended attributes before its result is made. */
+	/* Check the attributes only once, because a call adds no extended attributes before its
+	 * result is made. */
 	if (!*name && !(self->result.flags & HELPER_RESULT_NO_XATTRS) && helper_has_no_xattrs(fd))
 		self->result.flags |= HELPER_RESULT_NO_XATTRS;
 	return 0;
@@ -301,7 +303,8 @@ static void lock_take(struct helper *self, uint32_t *lock)
 	const struct timespec pause = {.tv_nsec = 20000};
 	uint32_t was = 0;
 
-	/* Pairs with the store in helper_locks_drop() by another helper. */
+	/* The previous holder frees the lock in helper_locks_drop(). This helper then sees all
+	 * changes that the previous holder made. */
 	while (!__atomic_compare_exchange_n(lock, &was, self->owner, false, __ATOMIC_ACQUIRE,
 					    __ATOMIC_RELAXED)) {
 		if (journal_owner_is_alive(&self->journal, was)) {
@@ -343,7 +346,8 @@ void helper_locks_drop(struct helper *self)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(self->locks); i++) {
 		if (self->locks[i])
-			/* Pairs with the exchange in lock_take() of the next holder. */
+			/* The next holder, which takes the lock in lock_take(), sees all changes
+			 * that this helper made. */
 			__atomic_store_n(self->locks[i], 0, __ATOMIC_RELEASE);
 		self->locks[i] = NULL;
 	}

@@ -127,7 +127,8 @@ static int privileges_drop(const struct fs_helper *pool, uint64_t caps)
 
 static uint32_t stage_wanted(const struct fs_helper *pool)
 {
-	/* Pairs with stage_set() of fs_helper.c and with the store in helpers_watch(). */
+	/* The worker sets the stage in stage_set(), and the watcher in helpers_watch(). A process
+	 * that sees a stage also sees all data that it needs at this stage. */
 	return __atomic_load_n(&pool->stage, __ATOMIC_ACQUIRE);
 }
 
@@ -135,7 +136,7 @@ static void stage_reached(struct fs_helper *pool, struct helpers_proc *proc,
 			  enum helpers_stage stage, int error)
 {
 	proc->error = error;
-	/* Pairs with stage_await() of the worker. */
+	/* stage_await() of the worker reads the stage, and the error that was stored before it. */
 	__atomic_store_n(&proc->stage, stage, __ATOMIC_RELEASE);
 	helpers_fd_wake(pool->done_fd);
 }
@@ -302,7 +303,7 @@ static bool watch(struct fs_helper *pool, const struct watch *w)
 				continue;
 			p[i].fd = -1;
 			left--;
-			/* Pairs with pool_is_whole() of the worker. */
+			/* pool_is_whole() of the worker reads this flag. */
 			__atomic_store_n(&pool->broken, 1, __ATOMIC_RELEASE);
 			helpers_fd_wake(w->done_fd);
 		}
@@ -337,7 +338,7 @@ int helpers_watch(struct fs_helper *pool, struct helpers_proc *proc, struct jour
 		watch_end(&w);
 		return 0;
 	}
-	/* Pairs with stage_wanted() of the helpers. */
+	/* The helpers read the stage in stage_wanted(), and exit. */
 	__atomic_store_n(&pool->stage, STAGE_STOP, __ATOMIC_RELEASE);
 	for (unsigned i = 1; i < pool->n_procs; i++)
 		helpers_fd_wake(pool->procs[i].wake_fd);

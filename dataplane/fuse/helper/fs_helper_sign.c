@@ -50,7 +50,7 @@ struct identity {
 	char name[PLENUM_NAME_MAX];
 	uint8_t fs[16];
 	struct signed_bytes root;
-	uint8_t which; /* which half of the key to derive */
+	uint8_t which; /* selects the half of the key to derive */
 };
 
 static void fs_identity(int root_fd, uint8_t ret[16])

@@ -6,7 +6,9 @@
 #include "dataplane/fuse/helper/fuse_ids.h"
 #include <sys/fsuid.h>
 
-#define NONE UINT32_MAX /* an invalid id: a call with it only returns the current id */
+#define NONE                                                                                    \
+	UINT32_MAX /* an id that the kernel refuses: a call with it changes nothing and returns \
+		      the current id */
 
 void fuse_ids_get(struct fuse_ids *ret)
 {

@@ -35,8 +35,8 @@ struct journal_mount {
 	uint32_t next;
 	uint32_t pad;
 	uint8_t id[16];
-	uint64_t last_seen_s; /* seconds of CLOCK_BOOTTIME; 0: neither this slot nor any later slot
-				 was ever used */
+	uint64_t last_seen_s; /* seconds of CLOCK_BOOTTIME; 0: no mount has ever used this slot or a
+				 later one */
 };
 
 /* The journal in the file. All zeros are a valid empty journal, so two processes may open a new
@@ -100,7 +100,7 @@ static bool mount_take(struct journal_mount *m, const uint8_t id[16])
 {
 	uint32_t was = 0;
 
-	/* Pairs with the load of `used` in journal_mount_get() of another worker. */
+	/* Another worker that reads `used` in journal_mount_get() sees that this entry is taken. */
 	if (!__atomic_compare_exchange_n(&m->used, &was, 1, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_RELAXED))
 		return false;
@@ -135,8 +135,8 @@ static unsigned mount_settle(struct journal *j, unsigned mount, const uint8_t id
 {
 	int first;
 
-	/* Pairs with the same fence in another worker: at least one of the two sees the other's
-	 * slot. */
+	/* If two workers take a slot at the same time, these fences make sure that at least one of
+	 * them sees the slot of the other. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	first = mount_find(j, id);
 	if (first < 0 || (unsigned)first >= mount)
@@ -203,7 +203,8 @@ static uint64_t word_get(const struct journal_record *rec)
 
 static bool word_swap(struct journal_record *rec, uint64_t from, uint64_t to)
 {
-	/* Pairs with word_get() and with word_swap() itself, in workers and helpers. */
+	/* A process that sees the new word also sees everything that was written before the swap.
+	 */
 	return __atomic_compare_exchange_n(&rec->word, &from, to, false, __ATOMIC_ACQ_REL,
 					   __ATOMIC_ACQUIRE);
 }
@@ -216,8 +217,8 @@ static uint64_t seq_next(struct journal *j)
 
 static bool owner_is_alive(const struct journal_owner *l)
 {
-	/* Pairs with journal_owner_register(). The kernel clears the thread id when the thread
-	 * ends. */
+	/* journal_owner_register() stores the thread's id in this word, and the kernel clears the
+	 * id when the thread ends. */
 	return (__atomic_load_n(&l->word, __ATOMIC_ACQUIRE) & FUTEX_TID_MASK) != 0;
 }
 
@@ -378,7 +379,7 @@ static void locks_stale_drop(struct journal *j, uint32_t owner)
 	for (unsigned i = 0; i < JOURNAL_LOCKS; i++) {
 		uint32_t was = owner;
 
-		/* Pairs with helpers that wait for the lock. */
+		/* A helper that waits for the lock takes it when it sees 0. */
 		(void)__atomic_compare_exchange_n(&j->file->locks[i], &was, 0, false,
 						  __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 	}
@@ -398,7 +399,7 @@ int journal_owner_register(struct journal *j, uint32_t worker_id)
 		/* From here on, the kernel marks the word when this thread ends, if the word
 		 * contains this thread's id. */
 		robust_list.list_op_pending = &l->node;
-		/* Pairs with the load in owner_is_alive(). */
+		/* owner_is_alive() reads this word to find out whether this thread is alive. */
 		if (__atomic_compare_exchange_n(&l->word, &was, tid, false, __ATOMIC_ACQ_REL,
 						__ATOMIC_RELAXED)) {
 			l->worker_id = worker_id;

@@ -245,8 +245,8 @@ enum {
 	FUSE_PROTO_RESP_NAMES = 32, /* OPENDIR, with END: for one second after the request was sent,
 				       no other client creates, renames or removes a name in the
 				       directory */
-	FUSE_PROTO_RESP_UNLOCKED = 64, /* the mount has no lock on the file any more, and waits for
-					  none */
+	FUSE_PROTO_RESP_UNLOCKED = 64, /* the mount has no lock on the file any more, and does not
+					  wait for one */
 };
 
 struct fuse_proto_resp_tail {

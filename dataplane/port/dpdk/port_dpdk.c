@@ -50,8 +50,8 @@ struct port_dpdk {
 	struct port_l2_local local;
 	struct port_neigh *neigh;
 	struct launch_port_counters counters;
-	bool control_queued; /* the port's own control frames are queued, so this call must drain tx
-			      */
+	bool control_queued; /* the port has queued its own control frames, so this call must also
+				flush tx */
 	struct packet_writer *capture; /* ring of the capture; NULL: no capture */
 	unsigned n_captured; /* count of frames in tx that were captured already when the device did
 				not accept them */
@@ -617,7 +617,7 @@ static int port_dpdk_join(struct port *p, const struct launch_config *cfg, unsig
 
 	reason_clear(why);
 	if (cfg->ports[index].shared)
-		return 0; /* nothing to verify: the host itself already uses this address */
+		return 0; /* skip the check: the host itself already uses this address */
 	by.has_link = d->joining.linked || has_link_now(d);
 	return port_join_step(&d->joining, &by, why);
 }

@@ -30,7 +30,7 @@ static int on_reset(uint16_t id, enum rte_eth_event_type type, void *user, void 
 	(void)id;
 	(void)type;
 	(void)ret;
-	/* Pairs with the load in port_dpdk_state_needs_restart(). */
+	/* The worker's thread reads this flag in port_dpdk_state_needs_restart(). */
 	__atomic_store_n(&s->reset, 1, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -39,7 +39,7 @@ static void on_settled(void *user)
 {
 	struct port_dpdk_state *s = user;
 
-	/* Pairs with the load in port_dpdk_state_wanted_back(). */
+	/* The worker's thread reads this flag in port_dpdk_state_wanted_back(). */
 	__atomic_store_n(&s->wanted_back, 1, __ATOMIC_RELEASE);
 }
 
@@ -82,7 +82,7 @@ void port_dpdk_state_end(struct port_dpdk_state *s)
 
 bool port_dpdk_state_wanted_back(const struct port_dpdk_state *s)
 {
-	/* Pairs with the store in on_settled(). */
+	/* DPDK's interrupt thread sets this flag in on_settled(). */
 	return __atomic_load_n(&s->wanted_back, __ATOMIC_ACQUIRE);
 }
 
@@ -108,7 +108,7 @@ bool port_dpdk_state_needs_restart(struct port_dpdk_state *s, uint64_t now_ns)
 {
 	if (!s->up)
 		return false;
-	/* Pairs with the store in on_reset(). */
+	/* DPDK's interrupt thread sets this flag in on_reset(). */
 	if (__atomic_load_n(&s->reset, __ATOMIC_RELAXED) &&
 	    __atomic_exchange_n(&s->reset, 0, __ATOMIC_ACQUIRE))
 		return true;

@@ -152,7 +152,8 @@ static bool virtual_load(const char *device)
 
 bool port_dpdk_drivers_load(const struct launch_config *cfg)
 {
-	bool all = named_load(POOL); /* load the driver of the buffer pool */
+	bool all = named_load(POOL); /* Also load the driver of the buffer pool, which every port
+					needs. */
 
 	for (unsigned i = 0; all && i < cfg->n_ports; i++) {
 		struct port_dpdk_device dev;

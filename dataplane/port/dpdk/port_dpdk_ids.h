@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finds which PCI devices a DPDK driver supports, and the driver's version. DPDK's build embeds a
- * text with this information in each library (doc/guides/tools/pmdinfo.rst of DPDK). This module
+ * Finds out which PCI devices a DPDK driver supports, and the driver's version. DPDK's build embeds
+ * a text with this information in each library (doc/guides/tools/pmdinfo.rst of DPDK). This module
  * uses neither DPDK nor the file system. Only port_dpdk_drivers.c uses it.
  */
 #ifndef PLENUM_DATAPLANE_PORT_DPDK_IDS_H

@@ -20,7 +20,8 @@
 #define POOL_CACHE 256U
 #define SPREAD_BY (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP)
 
-struct setup { /* parameters and results of one setup, for the functions of this file */
+struct setup { /* Parameters and results of setting up one device. The functions of this file share
+		  them. */
 	const struct port_dpdk_queues_of *of;
 	const struct launch_port *lp;
 	struct rte_eth_dev_info info;

@@ -38,7 +38,7 @@ unsigned port_dpdk_sizes_buffers(const struct port_dpdk_sizes *s, unsigned cache
 /* Returns how many bytes of memory a buffer takes, including overhead. */
 uint32_t port_dpdk_sizes_buffer_bytes(unsigned room);
 
-struct port_dpdk_got {		      /* the sizes that the port has got */
+struct port_dpdk_got {		      /* the sizes that this module has computed for the port */
 	uint16_t wanted, descriptors; /* wanted: count of receive queues that the port should have;
 					 descriptors: receive descriptors per queue */
 	int device_node, memory_node; /* NUMA nodes of device and memory; negative: none or

@@ -40,9 +40,11 @@ static int filter_ip4(int fd, const struct ip_addr *addr)
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 6),
 		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 12),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETHERTYPE_ARP, 0, 4),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 28), /* compare the sender's address */
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 28), /* compare the address of the sender in the
+							   ARP frame */
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ip, 3, 0),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 38), /* compare the target's address */
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 38), /* compare the address of the target in the
+							   ARP frame */
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ip, 1, 0),
 		BPF_STMT(BPF_RET | BPF_K, 0),
 		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),

@@ -13,7 +13,7 @@
 #include "dataplane/port/l2/port_neigh.h"
 #include <pthread.h>
 
-struct port_early { /* the probes of one address */
+struct port_early { /* The early probes of one address. */
 	int fd;	    /* the packet socket; -1: there are no early probes */
 	char ifname[IFNAMSIZ];
 	struct port_l2_local local; /* the port's addresses; the probes contain this MAC */

@@ -22,7 +22,7 @@ struct port_joining {
 	uint64_t link_until_ns;	 /* when to stop waiting for the link; 0: not waiting yet */
 };
 
-struct port_join_by { /* the port's state at the time of a call */
+struct port_join_by { /* State of the port, which the caller fills in at each call. */
 	struct port *port;
 	struct port_neigh *neigh;
 	const struct mac_addr *mac;

@@ -21,7 +21,8 @@ enum entry_state {
 	ENTRY_NONE,	  /* the entry is free */
 	ENTRY_INCOMPLETE, /* a request was sent, but no MAC is known yet */
 	ENTRY_REACHABLE,
-	ENTRY_REFRESHING, /* in use, while a request verifies that the MAC is still right */
+	ENTRY_REFRESHING, /* the entry is used, while a request verifies that the MAC is still
+			     right */
 	ENTRY_FAILED,	  /* the neighbour did not answer; the entry is dropped after
 			     PORT_NEIGH_FAILED_NS */
 };
@@ -52,7 +53,7 @@ struct port_neigh {
 	struct known known[KNOWN];
 	uint64_t next_due_ns;
 	bool stands_by;
-	/* State of the port's own address. */
+	/* State of the duplicate address probe for the port's own address. */
 	enum port_neigh_probe probe;
 	unsigned probes_sent;
 	uint64_t probe_due_ns, announce_due_ns, defended_ns;

@@ -60,6 +60,8 @@ enum port_rdma_reason port_rdma_reason(const struct port_rdma *r, unsigned port)
 {
 	if (!r)
 		return PORT_RDMA_OFF;
-	return port < r->n_legs ? r->legs[port].reason : PORT_RDMA_NO_DEVICE; /* the leg will be
+	return port < r->n_legs ? r->legs[port].reason : PORT_RDMA_NO_DEVICE; /* the leg of this
+										 port does not exist
+										 yet; it will be
 										 added later */
 }

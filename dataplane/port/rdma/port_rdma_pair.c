@@ -127,7 +127,8 @@ bool port_rdma_arm(struct port_rdma *r)
 		if (!d->armed)
 			d->armed = ibv_req_notify_cq(d->cq, 0) == 0;
 		if (!d->armed)
-			return false;	    /* the device has no events and must be polled */
+			return false;	    /* the device raises no events, so the worker must poll
+					       it */
 		ended += device_poll(r, d); /* completions that arrived before the channel was armed
 					       raise no event */
 	}

@@ -102,13 +102,15 @@ static void ring_unmap(struct port_xdp_ring *r)
  * visible afterwards. */
 static uint32_t index_load(const uint32_t *index)
 {
-	/* Pairs with smp_store_release() in the kernel's xsk_queue.h. */
+	/* The kernel writes the entries before it moves its index (smp_store_release() in its
+	 * xsk_queue.h). */
 	return __atomic_load_n(index, __ATOMIC_ACQUIRE);
 }
 
 static void index_store(uint32_t *index, uint32_t value)
 {
-	/* Pairs with smp_load_acquire() in the kernel's xsk_queue.h. */
+	/* The kernel reads the index by smp_load_acquire() (xsk_queue.h), so it sees all entries up
+	 * to the index. */
 	__atomic_store_n(index, value, __ATOMIC_RELEASE);
 }
 

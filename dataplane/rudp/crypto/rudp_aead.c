@@ -176,7 +176,7 @@ int rudp_aead_open_end(struct rudp_aead *a, const uint8_t tag[RUDP_AEAD_TAG_BYTE
 	}
 	if (a->tag)
 		return CRYPTO_gcm128_finish(a->tag, tag, RUDP_AEAD_TAG_BYTES) == 0 ? 0 : -EBADMSG;
-	memcpy(copy, tag, sizeof(copy)); /* use a copy, because libcrypto may change the tag */
+	memcpy(copy, tag, sizeof(copy)); /* pass a copy, because libcrypto may change the tag */
 	if (EVP_CIPHER_CTX_ctrl(a->ctx, EVP_CTRL_AEAD_SET_TAG, RUDP_AEAD_TAG_BYTES, copy) != 1)
 		return -EIO;
 	return EVP_DecryptFinal_ex(a->ctx, none, &n) == 1 ? 0 : -EBADMSG;

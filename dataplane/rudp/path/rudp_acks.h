@@ -31,7 +31,7 @@ struct rudp_acks {
 	uint64_t deadline;
 };
 
-/* The parts of rudp_acks_check() and rudp_acks_note() for packets that arrive out of order. */
+/* Called by rudp_acks_check() and rudp_acks_note() for packets that arrive out of order. */
 int rudp_acks_check_unordered(struct rudp_acks *a, uint32_t low, uint64_t *ret);
 void rudp_acks_note_unordered(struct rudp_acks *a, uint64_t pn);
 /* Checks a received packet number. low: its low 32 bits, as on the wire. Returns 1 and sets *ret to

@@ -106,7 +106,7 @@ void rudp_cc_delay(struct rudp_cc *c, uint64_t network_ns, uint64_t host_ns)
 /* Returns the smallest number whose square is at least n; n: 1 to 2^16. */
 static uint64_t root_up(uint64_t n)
 {
-	uint64_t below = 0; /* the largest known number whose square is less than n */
+	uint64_t below = 0; /* the largest number found so far whose square is less than n */
 
 	for (uint64_t bit = 128; bit; bit >>= 1)
 		if ((below + bit) * (below + bit) < n)

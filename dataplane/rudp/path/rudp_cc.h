@@ -24,10 +24,11 @@ struct rudp_cc {
 	uint64_t round_end_pn;
 	uint64_t round_min_ns;
 	uint64_t late_ns;	/* smoothed delay of late threads at both hosts */
-	uint64_t noise_ns;	/* variation of round trips; set by the caller */
-	uint64_t reordering_ns; /* how late reordered packets have arrived; set by the caller */
-	unsigned
-		n_delays; /* count of samples in the current round; round_min_ns is their minimum */
+	uint64_t noise_ns;	/* how much the round trips vary; set by the caller */
+	uint64_t reordering_ns; /* how much later reordered packets have arrived than packets sent
+				   after them; set by the caller */
+	unsigned n_delays;	/* count of delay samples in the current round; round_min_ns is the
+				   minimum of these */
 	uint32_t acked, lost, round_acked,
 		round_lost; /* counts of packets; round_*: in the current round */
 };

@@ -57,7 +57,7 @@ static bool is_complete(const struct rudp_loss_rate *t, uint64_t now)
 		return false;
 	if (t->lost >= LOST_LEAST || t->expected >= PACKETS_MANY)
 		return true;
-	if (t->shown_expected == 0 && t->lost == 0) /* no share is known so far */
+	if (t->shown_expected == 0 && t->lost == 0) /* the loss share is not known yet */
 		return t->expected >= PACKETS_LEAST;
 	if (t->lossy_ppm)
 		return shows_recovery(t);

@@ -28,8 +28,8 @@ static void base_update(struct rudp_rtt *t, uint64_t rtt, uint64_t now)
 		t->drain_n = 0;
 		return;
 	}
-	if (now - rtt < t->drain_ready) /* ignore this packet, because it was sent while the queue
-					   still existed */
+	if (now - rtt < t->drain_ready) /* ignore a packet that was sent while the queue still
+					   existed */
 		return;
 	t->drain_least = MIN_OF(t->drain_least, rtt);
 	if (++t->drain_n < DRAIN_SAMPLES)

@@ -94,7 +94,7 @@ void client_cache_no_xattrs_set(struct client_cache *k, const struct client_node
 {
 	uint64_t *p = no_xattrs_of(k, n);
 
-	/* The answer to the request that was sent later counts. */
+	/* If two answers differ, keep the answer to the request that was sent later. */
 	if (sent_ns > *p >> 1)
 		*p = sent_ns << 1 | no_xattrs;
 }

@@ -20,7 +20,7 @@ struct client_files {
 	uint32_t n_open;    /* number of files that the kernel has open, without directories */
 	uint32_t n_shut;    /* number of files that the kernel has closed, and whose record is still
 			       in use, because they may be open at the server */
-	uint64_t n_dropped; /* number of records that were freed since the start */
+	uint64_t n_dropped; /* count of records freed since the start */
 	/* The predecessor's open files whose opened_by is set: a hash table by opened_by with the
 	 * indexes of the files plus one. NULL: there are none. */
 	uint32_t *adopted;

@@ -19,9 +19,11 @@ struct client_ledger_record {
 	uint64_t magic; /* published last */
 	uint8_t mount_id[16];
 	uint64_t changing; /* number of the node that is being changed, or ALL_NODES; 0: none */
-	uint32_t n;	   /* no lock has this or a higher place */
+	uint32_t n;	   /* all locks are at lower indexes than this */
 	uint32_t overflown;
-	struct client_lock all[CLIENT_LEDGER_MAX]; /* nodeid 0: empty; published last */
+	struct client_lock all[CLIENT_LEDGER_MAX]; /* nodeid 0: the entry is empty. It is written
+						      last, so that a successor never uses a
+						      half-written entry */
 };
 
 /* A successor never sees *p = v without the stores that precede it in program order. */
@@ -105,7 +107,7 @@ void client_ledger_clear(struct client_ledger *l)
 	change_end(l);
 }
 
-/* Call when place i has changed. */
+/* Call when the entry at index i has changed. */
 static void touch(struct client_ledger *l, unsigned i)
 {
 	l->first = l->first < l->end ? MIN_OF(l->first, i) : i;
@@ -299,13 +301,14 @@ static void record_read(struct client_ledger *l)
 	struct client_ledger_record *r = l->record;
 	const uint64_t changing = r->changing;
 
-	l->record = NULL; /* the record stays as it is while it is being read */
+	l->record = NULL; /* do not write the record while it is being read */
 	l->overflown = r->overflown || changing == ALL_NODES;
 	for (uint32_t i = 0; i < MIN_OF(r->n, CLIENT_LEDGER_MAX); i++) {
 		struct client_lock lock = r->all[i];
 
 		lock.sent = false;
-		/* A lock that was being moved may be there twice. */
+		/* The record may contain a lock twice, if the predecessor died while it moved the
+		 * lock. */
 		if (lock.nodeid && lock.start <= lock.end && (!changing || !has(l, &lock)))
 			add(l, &lock);
 	}

@@ -35,7 +35,8 @@ struct client_ledger { /* a struct of zeros is an empty ledger without a record 
 	struct client_ledger_record *record; /* NULL: none */
 	struct client_lock *all;
 	unsigned n, room;
-	unsigned first, end; /* the places from `first` to before `end` differ from the record */
+	unsigned first, end; /* the record must still be updated for the entries from index `first`
+				to before `end` */
 	bool overflown;	     /* there were more locks than entries, so all locks are uncertain until
 				client_ledger_clear() */
 };

@@ -120,7 +120,7 @@ enum {
 };
 
 struct client_head {
-	uint64_t magic; /* published after everything else */
+	uint64_t magic; /* written last: a successor that sees this value also sees all others */
 	uint32_t version;
 	uint32_t kernel; /* CLIENT_KERNEL_*; set by the negotiation with the kernel */
 	uint8_t mount_id[16];

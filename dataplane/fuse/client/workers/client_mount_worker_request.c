@@ -187,7 +187,8 @@ bool client_mount_worker_look(struct fuse_client *f, unsigned i, uint64_t now_ns
 
 	if (!f->free)
 		return false;
-	do { /* pairs with mount_worker_take_back() of the owner */
+	do { /* the owner takes back a request in mount_worker_take_back() by a swap of the same
+		word, so only one of the two swaps succeeds */
 		word = mount_worker_get(&slot->word);
 		if (MOUNT_WORKER_STATE(word) != MOUNT_WORKER_DISPATCHED)
 			return true;

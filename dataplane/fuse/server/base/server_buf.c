@@ -19,8 +19,8 @@ static const struct {
 	unsigned n_slots;
 } buf_sizes[BUF_CLASSES] = {{CLASS_0_BYTES, 8192}, {CLASS_1_BYTES, 512}, {CLASS_2_BYTES, 64}};
 
-/* The largest message of each range of sizes. A class whose messages above RUDP_SMALL_BYTES are
- * limited has two ranges. */
+/* The largest message of each range of sizes. A class has two ranges if it limits messages above
+ * RUDP_SMALL_BYTES. */
 static const size_t buf_range_bytes[BUF_SIZES] = {CLASS_0_BYTES, RUDP_SMALL_BYTES, CLASS_1_BYTES,
 						  CLASS_2_BYTES};
 

@@ -10,8 +10,9 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
-struct share_file {	      /* a file of zeros is valid: no worker has used it so far */
-	uint64_t hash_key[2]; /* drawn by the first worker */
+struct share_file {	      /* a file of zeros is valid: it means that no worker has used the file
+				 so far */
+	uint64_t hash_key[2]; /* random; chosen by the first worker that maps the file */
 	uint64_t joined;      /* incremented when a worker joins */
 	uint64_t used[SHARE_SLOTS / 64];
 	struct share_write_leases write_leases;
@@ -33,7 +34,8 @@ static int key_make(uint64_t *word)
 	if (getrandom(&ours, sizeof(ours), 0) != sizeof(ours))
 		return -EIO;
 	ours |= 1;
-	/* Pairs with the same exchange in other workers. */
+	/* If several workers exchange the word at the same time, one exchange succeeds, and the
+	 * other workers read its value. */
 	__atomic_compare_exchange_n(word, &none, ours, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 	return 0;
 }
@@ -90,7 +92,8 @@ static void peers_find(struct share *s, uint64_t now_ns)
 	for (uint32_t i = 0; i < SHARE_SLOTS; i++) {
 		struct share_slot *slot = &s->file->slots[i];
 
-		/* Pairs with share_join_peers() in the other worker. */
+		/* A worker sets its bit in share_join_peers() after it has filled its slot. So if
+		 * the bit is set here, the slot is complete. */
 		if (!(__atomic_load_n(&s->file->used[i / 64], __ATOMIC_ACQUIRE) & 1ULL << i % 64) ||
 		    slot == s->own || !share_is_alive(slot, SHARE_GONE_NS, now_ns))
 			continue;
@@ -112,7 +115,8 @@ void share_join_peers(struct share *s, uint64_t now_ns)
 	share_set(&own->incarnation, own->incarnation + 1);
 	share_set(&own->write_leases, own->incarnation);
 	share_set(&own->seen_ns, now_ns);
-	/* Pairs with may_be_open_elsewhere() in server_pin.c of other workers. */
+	/* The fence keeps the order of the stores: another worker (may_be_open_elsewhere() in
+	 * server_pin.c) must see the new incarnation before it sees the counts as 0. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	share_set(&own->n_open, 0U);
 	if (madvise(own->open, sizeof(own->open), MADV_REMOVE) < 0)

@@ -48,7 +48,8 @@ struct state_mount {   /* A mount. The index of the record is the mount's number
 
 static inline uint64_t state_served(const struct state_mount *m)
 {
-	/* Pairs with state_served_swap() of another worker. */
+	/* After this load, everything is visible that the other worker wrote before
+	 * state_served_swap(). */
 	return __atomic_load_n(&m->served, __ATOMIC_ACQUIRE);
 }
 
@@ -58,7 +59,7 @@ static inline bool state_served_swap(struct state_mount *m, uint64_t from, uint3
 {
 	uint64_t to = STATE_SERVED(server, given, STATE_SERVED_TURN(from) + 1);
 
-	/* Pairs with state_served() and with this function in other workers. */
+	/* A worker that sees the new word also sees everything that this worker wrote before it. */
 	return __atomic_compare_exchange_n(&m->served, &from, to, false, __ATOMIC_ACQ_REL,
 					   __ATOMIC_RELAXED);
 }
@@ -77,14 +78,16 @@ enum { STATE_PIN_FREE, STATE_PIN_USED, STATE_PIN_FILLING /* a worker is filling 
 
 static inline bool state_pin_is_used(const struct state_pin *h)
 {
-	/* Pairs with state_pin_swap() and state_publish() of other workers. */
+	/* If the record is in use, this worker also sees the content that another worker wrote
+	 * before it published the record. */
 	return (__atomic_load_n(&h->used, __ATOMIC_ACQUIRE) & STATE_PIN_MASK) == STATE_PIN_USED;
 }
 
 /* Changes the word if it is still `from`. Returns false if another worker has changed it first. */
 static inline bool state_pin_swap(struct state_pin *h, uint32_t from, uint32_t to)
 {
-	/* Pairs with itself and with state_pin_is_used() in other workers. */
+	/* A worker that sees the new word also sees the content of the record that was written
+	 * before. */
 	return __atomic_compare_exchange_n(&h->used, &from, to, false, __ATOMIC_ACQ_REL,
 					   __ATOMIC_RELAXED);
 }

@@ -170,8 +170,9 @@ void lock_grace_tick(struct lock_table *t, uint64_t now_ns)
 
 	if (!lock_in_grace(t) || lock_table_enter(t) < 0)
 		return;
-	if (h->grace_ns > now_ns + LOCK_GRACE_NS && lock_in_grace(t)) /* LOCKS_GRACE_DUE, or a
-									 damaged value */
+	/* Either the grace period has not begun yet (LOCKS_GRACE_DUE), or another worker has
+	 * damaged the value. */
+	if (h->grace_ns > now_ns + LOCK_GRACE_NS && lock_in_grace(t))
 		__atomic_store_n(&h->grace_ns, now_ns + LOCK_GRACE_NS, __ATOMIC_RELEASE);
 	for (uint32_t i = 0; now_ns >= h->grace_ns && (m = mount_next(t, i));
 	     i = number_of(t, m) + 1)

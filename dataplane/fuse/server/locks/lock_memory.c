@@ -28,9 +28,9 @@ static int prepare(struct lock_head *h)
 {
 	if (getrandom(&h->epoch, sizeof(h->epoch), 0) != sizeof(h->epoch))
 		return -EIO;
-	h->epoch >>= 1; /* leave room to count the epoch up */
+	h->epoch >>= 1; /* the epoch is incremented later, so begin far below its largest value */
 	h->version = LOCKS_VERSION;
-	/* Pairs with the load in is_ready(), in other processes. */
+	/* A process that sees STATE_READY in is_ready() also sees the complete table. */
 	__atomic_store_n(&h->state, STATE_READY, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -141,13 +141,15 @@ bool lock_table_is_occupied(const struct lock_table *t, uint32_t *ret_worker)
 
 uint64_t lock_grants(const struct lock_table *t)
 {
-	/* Pairs with the increment by a process that grants a lock. */
+	/* A process increments the count when it grants a lock. This function reads the count
+	 * without a lock on the table. */
 	return __atomic_load_n(&t->mem->head.grants, __ATOMIC_ACQUIRE);
 }
 
 bool lock_in_grace(const struct lock_table *t)
 {
-	/* Pairs with the store by a process that begins or ends a grace period. */
+	/* A process writes this time when it begins or ends a grace period. This function reads it
+	 * without a lock on the table. */
 	return __atomic_load_n(&t->mem->head.grace_ns, __ATOMIC_ACQUIRE) != 0;
 }
 
@@ -210,8 +212,8 @@ void lock_touch(struct lock_table *t, void *p, size_t len)
 	struct lock_undo *u = &t->mem->undo[t->n_undo];
 
 	if (t->n_undo >= LOCKS_UNDO)
-		return; /* happens only if another worker has damaged the table, because
-			   LOCK_OWNER_MAX limits the size of a change */
+		return; /* LOCK_OWNER_MAX limits the size of a change, so this happens only if
+			   another worker has damaged the table */
 	u->at = (uint32_t)((uint8_t *)p - (uint8_t *)t->mem);
 	u->len = (uint32_t)len;
 	memcpy(u->bytes, p, len);

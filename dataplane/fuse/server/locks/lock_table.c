@@ -374,7 +374,8 @@ void lock_table_end_mount(struct lock_table *t, struct lock_mount *m)
 		return;
 	}
 	LOCK_TOUCH(t, &m->leaving);
-	/* Pairs with the load in lock_mount_is_current(). */
+	/* A worker that sees this value in lock_mount_is_current(), without a lock on the table,
+	 * stops serving the old session. */
 	__atomic_store_n(&m->leaving, LOCK_LEAVES, __ATOMIC_RELEASE);
 	lock_commit(t);
 }
@@ -414,7 +415,8 @@ static struct lock_mount *mount_find(struct lock_table *t, const uint8_t id[16])
 static void mount_begin(struct lock_table *t, struct lock_mount *m, uint64_t now_ns)
 {
 	m->seen_ns = MAX_OF(m->seen_ns, now_ns);
-	/* Pairs with the load in lock_mount_is_current(). */
+	/* A worker that sees this value in lock_mount_is_current(), without a lock on the table,
+	 * stops serving the old session. */
 	__atomic_store_n(&m->session, ++t->mem->head.last_session, __ATOMIC_RELEASE);
 	while (drop_first(t, &m->lists[LOCK_WAITING]))
 		;
@@ -474,7 +476,8 @@ bool lock_mount_is_current(const struct lock_table *t, const struct lock_mount_r
 	const struct lock_mount *m = lock_mount_at(t, ref->index);
 
 	*ret_breaks = __atomic_load_n(&m->breaks, __ATOMIC_ACQUIRE);
-	/* Pairs with mount_begin() and lock_table_drop_mount() in other processes. */
+	/* Other processes change these words in mount_begin() and lock_table_drop_mount(). This
+	 * function reads them without a lock on the table. */
 	return ref->epoch && __atomic_load_n(&m->session, __ATOMIC_ACQUIRE) == ref->session &&
 	       !__atomic_load_n(&m->leaving, __ATOMIC_ACQUIRE);
 }

@@ -84,7 +84,7 @@ void server_ring_done(struct fuse_server *srv)
 
 static int ring_do_now(struct server_req *q)
 {
-	/* fsync(2) has no data */
+	/* an fsync transfers no data */
 	struct iovec iov = {.iov_base = q->data ? q->data + q->got : NULL,
 			    .iov_len = q->want - q->got};
 	int fd = q->file->fd;
