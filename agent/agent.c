@@ -40,7 +40,7 @@ static int on_health_timer(void *user)
 {
 	struct agent *a = user;
 
-	(void)rundir_save_again(&a->rundir); /* on an error, the next check retries */
+	(void)rundir_save_again(&a->rundir); /* ignore an error: the next check retries */
 	leg_wiring_look(a);
 	leg_queues_look(a);
 	latency_look(&a->latency, a->sup, clock_now_ns());
@@ -270,7 +270,7 @@ static int on_files_timer(void *user)
 	if (a->state != AGENT_STOPPING)
 		restore_files(a);
 	look_at_own_files(a);
-	(void)watch_host(a); /* on an error, the next check retries */
+	(void)watch_host(a); /* ignore an error: the next check retries */
 	return loop_timer_arm(a->files_timer, FILES_CHECK_NS);
 }
 

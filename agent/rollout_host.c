@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Applies the cluster's document in this host's turns, and judges the result. */
+/* Applies the cluster's document when this host has a turn in a rollout, and decides whether the
+ * result is good. */
 #include "agent/rollout_host.h"
 #include "agent/base/path.h"
 #include "agent/cluster/rollout/rollout_note.h"
@@ -11,23 +12,26 @@
 
 #define LOOK_NS (2 * NSEC_PER_SEC)
 #define JUDGE_NS (NSEC_PER_SEC / 2)
-#define GOOD_LOOKS 4 /* in a row, before the apply is confirmed */
-/* Shortest time between two turns: each writes the state directory. */
+/* How often in a row the host must look well before the apply is confirmed. */
+#define GOOD_LOOKS 4
+/* Shortest time between the begins of two turns, because each turn writes to the state directory.
+ */
 #define TURN_PAUSE_NS (4 * NSEC_PER_SEC)
-#define CUT_MAX 2 /* how often an agent may end before its apply has begun */
+/* How often the agent may end before the apply has begun, until the attempt counts as failed. */
+#define CUT_MAX 2
 
 struct rollout_host {
 	struct loop_source *timer;
 	void (*on_problems)(void *user);
 	char *path;
 	struct rollout_note note;
-	char *published;  /* what the role has; NULL: nothing */
-	bool asked;	  /* this agent has requested the apply of note.now */
-	bool refused;	  /* that apply has failed */
+	char *published;  /* the last report that the role `cluster` got; NULL: none */
+	bool asked;	  /* this agent has requested the apply of the turn in note.now */
+	bool refused;	  /* the requested apply has failed */
 	uint64_t turn_ns; /* when the last turn began; 0: never */
 	enum rollout_view view;
 	unsigned good_looks;
-	char why[CLUSTER_TEXT_MAX]; /* why the apply has failed; "": unknown */
+	char why[CLUSTER_TEXT_MAX]; /* why the apply failed; "": unknown */
 	/* The document in the files, read when the file has changed. */
 	struct stat seen;
 	char hash[ROLLOUT_HASH_MAX]; /* "": there is no file */
@@ -60,7 +64,8 @@ static const char *hash_on_disk(struct agent *a)
 	return h->hash;
 }
 
-/* Returns whether the file is not the one that the last rollout brought. */
+/* Returns whether the file with the document differs from the document that the last rollout
+ * brought. */
 static bool has_drifted(struct agent *a)
 {
 	const struct rollout_note *n = &a->rollout_host->note;
@@ -77,7 +82,7 @@ static bool follows(const struct agent *a)
 	return s && s->cluster.n_etcd && s->cluster.config == SPEC_CLUSTER_CONFIG_FOLLOW;
 }
 
-/* Returns whether the files on disk give another configuration than the running one. */
+/* Returns whether the files on disk contain another configuration than the running one. */
 static bool has_other_files(struct agent *a)
 {
 	const char *error, *disk = store_look(&a->store, &error);
@@ -86,8 +91,9 @@ static bool has_other_files(struct agent *a)
 	return !disk || !runs || strcmp(disk, runs) != 0;
 }
 
-/* Returns why this host cannot begin an apply, or NULL. A rollout must not apply what an operator
- * has not applied, and must not overwrite a file that no rollout has written. */
+/* Returns why this host cannot begin an apply, or NULL. A rollout must not apply changes that an
+ * operator has made but not applied, and must not overwrite a file that was not written by a
+ * rollout. */
 static const char *why_busy(struct agent *a)
 {
 	const struct reconcile *rec = &a->reconcile;
@@ -198,7 +204,8 @@ static int save(struct agent *a)
 	return r;
 }
 
-/* Ends the turn. Texts of errors may have characters that the store's records do not have. */
+/* Ends the turn. Removes characters from the reason that the records of the store must not contain.
+ */
 static void end_turn(struct agent *a, const struct rollout_turn *t, enum rollout_result result,
 		     const char *why)
 {
@@ -224,7 +231,7 @@ static void end_turn(struct agent *a, const struct rollout_turn *t, enum rollout
 	h->asked = false;
 	h->why[0] = '\0';
 	if (result != ROLLOUT_BUSY || n->now.n_cut)
-		(void)save(a); /* reported; the result is in memory */
+		(void)save(a); /* the failure was reported, and the result is still in memory */
 	if (result != ROLLOUT_BUSY)
 		events_add(&a->events, result == ROLLOUT_DONE ? LOG_LEVEL_NOTICE : LOG_LEVEL_ERR,
 			   "rollout",
@@ -247,12 +254,13 @@ static uint64_t count_unusable(const struct agent *a)
 	return n;
 }
 
-/* Problems that a document can cause. Others, such as an etcd that does not answer, are no reason
- * to roll back. */
+/* The kinds of problems that a document can cause. Other problems, such as an etcd that does not
+ * answer, do not lead to a rollback. */
 static const enum problems_kind judged[] = {PROBLEMS_HOST, PROBLEMS_LEGS, PROBLEMS_QUEUES,
 					    PROBLEMS_WORKERS};
 
-/* Hashes a problem without its counters and times, which are numbers after a space. */
+/* Hashes the text of a problem without the numbers after spaces, because counters and times in it
+ * change all the time. */
 static uint64_t hash_problem(const char *text)
 {
 	static const uint64_t key[2] = {0x706c656e756d2d70, 0x726f626c656d2d31};
@@ -267,7 +275,7 @@ static uint64_t hash_problem(const char *text)
 	return hash_keyed(key, buf, n) & INT64_MAX;
 }
 
-/* Remembers the problems that exist before the apply. */
+/* Stores hashes of the problems that exist before the apply. */
 static void note_problems(const struct agent *a, struct rollout_turn *t)
 {
 	t->n_problems = 0;
@@ -285,7 +293,7 @@ static bool had_problem(const struct rollout_turn *t, const char *text)
 	for (uint64_t i = 0; i < t->n_problems; i++)
 		if (t->problems[i] == hash)
 			return true;
-	/* the list is full: the rest was not remembered */
+	/* The list was full, so some earlier problems are unknown. Count no problem as new. */
 	return t->n_problems == ROLLOUT_PROBLEMS_MAX;
 }
 
@@ -305,8 +313,8 @@ static const char *describe_by(const struct rollout_turn *t, char buf[REQUESTER_
 	return buf;
 }
 
-/* Returns whether the host is as well as before the apply. The peers are checked by the
- * confirmation. */
+/* Returns whether the host has no new fault since the apply began. Does not check the peers,
+ * because the confirmation does. */
 static bool is_well(struct agent *a)
 {
 	struct rollout_host *h = a->rollout_host;
@@ -350,7 +358,7 @@ static void first_error(const struct diag *d, int r, char *buf, size_t size)
 		snprintf(buf, size, "%.300s", e->text);
 }
 
-/* Confirms the apply that waits, when the host was well for a while. */
+/* Confirms the pending apply when the host has looked well several times in a row. */
 static void judge(struct agent *a)
 {
 	struct rollout_host *h = a->rollout_host;
@@ -395,12 +403,12 @@ static void drop_staged(struct agent *a)
 
 	if (!store_has_staged_document(&a->store))
 		return;
-	(void)store_drop_staged(&a->store, &d); /* retried with the next look */
+	(void)store_drop_staged(&a->store, &d); /* the next look retries it */
 	reconcile_forget_staged(a);
 }
 
-/* Finds out how the apply has ended, by what is in the files: that is what the next start applies.
- */
+/* Finds out the result of the apply from the configuration files, because the next start of the
+ * agent applies these. */
 static void conclude(struct agent *a)
 {
 	struct rollout_host *h = a->rollout_host;
@@ -444,7 +452,7 @@ static int on_timer(void *user)
 		conclude(a);
 	}
 	publish(a);
-	/* a host that does not follow only finishes its turn */
+	/* A host that no longer follows the document only completes a turn that it has begun. */
 	return follows(a) || h->note.now.turn
 		       ? loop_timer_arm(h->timer, h->note.now.turn ? JUDGE_NS : LOOK_NS)
 		       : 0;
@@ -459,7 +467,7 @@ static void apply(struct agent *a, const char *text)
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	struct reconcile_client client = {.id = ROLLOUT_CLIENT, .confirm_s = ROLLOUT_CONFIRM_S};
 	char why[CLUSTER_TEXT_MAX];
-	int r = save(a); /* before the first change, so that a killed agent leaves its turn */
+	int r = save(a); /* first, so that the next agent finds the turn if this one is killed */
 
 	if (r < 0) {
 		end_turn(a, &h->note.now, ROLLOUT_FAILED,
@@ -502,7 +510,7 @@ void rollout_host_on_turn(struct agent *a, const struct privsep_cluster_turn *t,
 	if (!h || !a->running.spec || h->note.now.turn || is_same_turn(&h->note, t->turn))
 		return;
 	if (h->turn_ns && clock_now_ns() - h->turn_ns < TURN_PAUSE_NS)
-		return; /* the process of the role sends the turn again */
+		return; /* too early; the role's process sends the turn again */
 	h->turn_ns = clock_now_ns();
 	memcpy(turn.version.hash, t->hash, sizeof(turn.version.hash));
 	if (!follows(a) || why_busy(a)) {
@@ -520,7 +528,7 @@ void rollout_host_on_turn(struct agent *a, const struct privsep_cluster_turn *t,
 			     ? h->note.now.n_cut
 			     : 0;
 	h->note.now = turn;
-	h->on_problems(a); /* that of an earlier turn has ended */
+	h->on_problems(a); /* the problem that an earlier turn left has ended */
 	agent_check_health(a);
 	h->note.now.unusable = count_unusable(a);
 	note_problems(a, &h->note.now);
@@ -535,7 +543,8 @@ bool rollout_host_on_applied(struct agent *a, const struct reconcile_client *c,
 
 	if (c->id != ROLLOUT_CLIENT)
 		return false;
-	/* The next look finds the result: the staged document cannot be dropped during the run. */
+	/* Do not handle the result here, because the staged document cannot be discarded during the
+	 * run. The next look handles it. */
 	h->refused = answer->error < 0;
 	if (h->refused)
 		first_error(answer->diag, answer->error, h->why, sizeof(h->why));

@@ -13,8 +13,8 @@
 #define SAMPLES_STEP_NS (30 * NSEC_PER_SEC)
 #define SAMPLES_FIRST_NS (1 * NSEC_PER_SEC)
 #define SAMPLES_KEPT 120 /* an hour */
-/* For each kind, half a MB: many peers leave room for legs and mounts. Further objects of the kind
- * have no samples. */
+/* Maximum number of objects of each kind, about half a MB of samples. The limit is per kind, so
+ * that many peers leave room for legs and mounts. Further objects get no samples. */
 #define SAMPLES_OBJECTS_MAX 256
 
 #define SAMPLES_KINDS 4 /* legs, peers, mounts and exports */
@@ -30,7 +30,7 @@ struct samples {
 	size_t n_objects;
 	size_t n_of_kind[SAMPLES_KINDS];
 	uint64_t n;	/* number of samples since the start */
-	uint64_t at_ns; /* time of the latest one */
+	uint64_t at_ns; /* time of the latest sample */
 };
 
 /* Starts the timer. Returns 0 or negative errno. */

@@ -117,12 +117,12 @@ enum privsep_type {
 	PRIVSEP_MOUNT,	    /* mount an export */
 	PRIVSEP_UNMOUNT,    /* unmount a mount that was made by command */
 	PRIVSEP_POOL_ADD,   /* add an address pool of the cluster */
-	PRIVSEP_POOL_SET,   /* change it; members that are "" or 0 stay */
+	PRIVSEP_POOL_SET,   /* change an address pool; members that are "" or 0 stay unchanged */
 	PRIVSEP_POOL_REMOVE,
-	PRIVSEP_CLUSTER_FORGET, /* remove the keys of a host of the cluster that is gone */
+	PRIVSEP_CLUSTER_FORGET, /* remove the keys of a host that has left the cluster */
 	PRIVSEP_CLUSTER_LEAVE,	/* return this host's addresses to the cluster's pools */
 	PRIVSEP_DOCUMENT_SET,	/* set the configuration document of the cluster */
-	PRIVSEP_ROLLOUT_START,	/* bring the document to the hosts */
+	PRIVSEP_ROLLOUT_START,	/* start a rollout, which brings the document to the hosts */
 	PRIVSEP_ROLLOUT_PAUSE,
 	PRIVSEP_ROLLOUT_RESUME,
 	PRIVSEP_ROLLOUT_ABORT,
@@ -336,10 +336,11 @@ struct privsep_pool {
 #define PRIVSEP_ROLLOUT_S_MIN 180U
 #define PRIVSEP_ROLLOUT_S_MAX 86400U
 struct privsep_rollout {
-	/* hosts at a time; 0: `percent` of the hosts that follow */
+	/* how many hosts apply at a time; 0: `percent` of the hosts that follow */
 	uint32_t max_unavailable, percent;
 	uint32_t timeout_s; /* time for a host to report its result */
-	uint32_t rollback;  /* 1: stay as the first failure finds the hosts; 2: they return */
+	uint32_t rollback;  /* after a failure. 1: the hosts keep their documents. 2: they return to
+			       the former document */
 };
 #define PRIVSEP_LOCATION_MAX (PLENUM_NAME_MAX + 32)
 struct privsep_reply { /* the body is in a sealed memfd */
@@ -408,7 +409,7 @@ struct privsep_violation {
 enum privsep_cluster_what {
 	PRIVSEP_CLUSTER_SERVING,
 	PRIVSEP_CLUSTER_STATE,
-	PRIVSEP_CLUSTER_SELF, /* this host's part in rollouts: struct rollout_self */
+	PRIVSEP_CLUSTER_SELF, /* report for rollouts: struct rollout_self */
 	PRIVSEP_CLUSTER_WHAT_MAX
 };
 struct privsep_cluster_text { /* a sealed memfd has JSON; for CLUSTER_SET and CLUSTER_PUBLISH */
@@ -430,9 +431,9 @@ struct privsep_cluster_edit {
 #define PRIVSEP_ROLLOUT_OPS 7 /* enum rollout_edit_op */
 #define PRIVSEP_DOCUMENT_MAX (64U << 10)
 struct privsep_cluster_rollout { /* a sealed memfd has the document, or is empty */
-	uint64_t id;		 /* of the request, which the answer has too; not 0 */
+	uint64_t id;		 /* ID of the request; the answer repeats it; not 0 */
 	uint32_t op;
-	struct privsep_rollout how; /* of the start; else zeroed */
+	struct privsep_rollout how; /* only for the start of a rollout; otherwise zeroed */
 	char by[REQUESTER_MAX];
 	uint64_t len;
 };

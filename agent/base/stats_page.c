@@ -14,7 +14,8 @@ void stats_page_text(const struct launch_stats *page, const char *text, char *bu
 
 		snprintf(buf, size, "%.*s", (int)size - 1, text);
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		/* Pairs with the store in worker_stats_publish. */
+		/* The worker makes `seq` odd in worker_stats_publish() before it changes the texts.
+		 */
 		if (!(before & 1) && before == __atomic_load_n(&page->seq, __ATOMIC_RELAXED))
 			break;
 	}
@@ -61,7 +62,8 @@ size_t stats_page_clients(const struct launch_stats *page,
 		n = MIN_OF(all, (uint64_t)LAUNCH_CLIENT_STATS_MAX);
 		memcpy(ret, page->clients, n * sizeof(*ret));
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		/* Pairs with the store in worker_stats_publish. */
+		/* The worker makes `seq` odd in worker_stats_publish() before it changes the texts.
+		 */
 		if (!(before & 1) && before == __atomic_load_n(&page->seq, __ATOMIC_RELAXED))
 			break;
 	}
@@ -105,7 +107,7 @@ bool stats_page_session(const struct launch_watch *page, size_t i, struct launch
 
 		*ret = *from;
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		/* Pairs with the store in worker_sessions.c. */
+		/* The worker makes `seq` odd, in worker_sessions.c, before it changes the entry. */
 		whole = !(before & 1) && before == __atomic_load_n(&from->seq, __ATOMIC_RELAXED);
 	}
 	if (!whole || !session_is_valid(ret))
@@ -126,7 +128,8 @@ size_t stats_page_refused(const struct launch_stats *page,
 		n = MIN_OF(launch_stat_get(&page->n_refused), (uint64_t)LAUNCH_REFUSED_MAX);
 		memcpy(ret, page->refused, n * sizeof(*ret));
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		/* Pairs with the store in worker_stats_publish. */
+		/* The worker makes `seq` odd in worker_stats_publish() before it changes the texts.
+		 */
 		if (!(before & 1) && before == __atomic_load_n(&page->seq, __ATOMIC_RELAXED))
 			break;
 	}

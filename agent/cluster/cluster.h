@@ -142,8 +142,8 @@ void cluster_pools_keep(struct plan_pools *known, const json_t *wanted);
 /* Drops all addresses if they belong to another cluster, host or state directory. */
 void cluster_pools_own(struct plan_pools *known, const char *cluster, const char *host,
 		       const char *id);
-/* The first returns the addresses of this host in the pools of the configuration. The second adds
- * the problems of pools that no leg reports. */
+/* cluster_pools_to_json(): returns the addresses of this host in the pools of the configuration.
+ * cluster_pools_problems(): adds the problems of pools that no leg reports. */
 json_t *cluster_pools_to_json(const struct plan_pools *known, const struct spec *s);
 void cluster_pools_problems(const struct plan_pools *known, const struct spec *s, json_t *list);
 /* Adds a part of a report to d. Returns whether the known addresses have changed, or the reason why

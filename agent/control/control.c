@@ -614,7 +614,7 @@ void control_on_request(void *user, struct client *cl, const struct privsep_msg 
 			      "configuration may do this",
 			      NULL);
 	else if (!role_covers(a, cl, m, &r))
-		; /* r has the error */
+		; /* the function has set the error in r */
 	else if (privsep_is_change((enum privsep_type)m->type) &&
 		 !clients_may_change(a->clients, cl))
 		control_error(&r, 403, "forbidden",

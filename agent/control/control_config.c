@@ -97,7 +97,7 @@ static void get_past(struct agent *a, uint64_t number, bool as_json, struct cont
 	int k = 0;
 
 	if (!e && as_json)
-		control_kept_entry(a, number, r); /* adds the error to r */
+		control_kept_entry(a, number, r); /* this call adds the error to r */
 	if (!e)
 		return;
 	if (path)

@@ -178,7 +178,7 @@ static void on_message(void *user, const void *msg, size_t len, int fd)
 static void forget(struct control_doctor *d)
 {
 	d->agent->doctor = NULL;
-	if (d->child) /* safe: the child was not reaped, so the pid is still its own */
+	if (d->child) /* safe: the child was not reaped yet, so no other process can have its pid */
 		kill(child_task_pid(d->child), SIGKILL);
 	child_task_forget(d->child);
 	free(d);

@@ -72,7 +72,7 @@ static bool is_change(const struct ctl_request *rq)
 	return strcmp(resources[rq->resource].method, "GET") != 0;
 }
 
-struct ctl_place { /* where the request goes: remote, or else socket */
+struct ctl_place { /* destination of a request: `remote` or, if that is NULL, `socket` */
 	const char *socket;
 	struct ctl_remote *remote;
 };
@@ -160,7 +160,8 @@ static int set_options(CURL *curl, const struct ctl_place *to, const struct ctl_
 			e = curl_easy_setopt(curl, CURLOPT_##option, value); \
 	} while (0)
 	SET(URL, url);
-	SET(PROXY, ""); /* no proxy of the environment is between two hosts of a data network */
+	SET(PROXY, ""); /* ignore proxies of the environment: the two hosts are connected
+			   directly */
 	SET(CUSTOMREQUEST, resources[rq->resource].method);
 	SET(HTTPHEADER, headers);
 	SET(NOSIGNAL, 1L);
@@ -300,8 +301,8 @@ static int ask_once(const struct ctl_place *to, const struct ctl_request *rq, st
 	return r;
 }
 
-/* A TLS library may write to a connection that the other host has closed, also when libcurl closes
- * the connection. The signal is ignored only meanwhile: it must end the program when the reader of
+/* The TLS library may write to a connection that the other host has closed, which raises SIGPIPE.
+ * So ignore SIGPIPE during the request. At other times it must end the program when the reader of
  * standard output has gone. */
 static int ask_at(const struct ctl_place *to, const struct ctl_request *rq, struct ctl_reply *ret)
 {

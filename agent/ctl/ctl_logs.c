@@ -11,7 +11,7 @@
 
 #define LINES_DEFAULT 100
 #define LINES_MAX 100000
-#define REMOTE_LINES_MAX 1000 /* that an answer has */
+#define REMOTE_LINES_MAX 1000 /* maximum number of lines in an answer */
 #define CURSOR_MAX 256
 
 struct logs {
@@ -19,7 +19,8 @@ struct logs {
 	bool agent;	  /* print the agent's lines instead of those of a worker */
 	unsigned long id; /* id of the worker; 0: the agent */
 	struct journal_filter filter;
-	json_t *lines; /* lines read so far, the latest first; NULL: lines are printed at once */
+	json_t *lines; /* lines read so far, the latest first; NULL: each line is printed when it is
+			  read */
 	size_t lines_max;
 	/* position in the journal of the latest entry that was read; "": none was read */
 	char cursor[CURSOR_MAX];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Takes the options for the agent of another host: its address, the token, and the authority or the
- * key to trust. Explains why that agent does not answer. The request never leaves before the
+/* Handles the options for the agent of another host: its address, the token, and the authority or
+ * key to trust. Explains why that agent does not answer. A request is sent only after the
  * certificate or the key has been checked, so no other machine gets the token. */
 #include "agent/ctl/ctl_remote.h"
 
@@ -122,7 +122,7 @@ static int take_token(const char *path, struct ctl_remote *remote)
 			     "PLENUM_TOKEN_FILE; 'plenum token add' on that host makes a token");
 		return CTL_USAGE;
 	}
-	setrlimit(RLIMIT_CORE, &no_core); /* a core file would have the token */
+	setrlimit(RLIMIT_CORE, &no_core); /* no core file, because it would contain the token */
 	r = secret_read_file(path, TOKEN_FILE_BYTES_MAX, &text, &len, &why);
 	if (r < 0)
 		return refuse_file(path, r, &why);
@@ -242,8 +242,7 @@ void ctl_remote_close(struct ctl_args *a)
 
 CURLcode ctl_remote_set(struct ctl_remote *remote, CURL *curl)
 {
-	/* With a pin alone, the key proves the host, and the names in the certificate do not
-	 * count. */
+	/* With only a pin, the key identifies the host, so ignore the names in the certificate. */
 	const long verify = !*remote->pin || remote->ca;
 	CURLcode e = CURLE_OK;
 
@@ -259,12 +258,13 @@ CURLcode ctl_remote_set(struct ctl_remote *remote, CURL *curl)
 	SET(HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	SET(SSL_VERIFYPEER, verify);
 	SET(SSL_VERIFYHOST, verify ? 2L : 0L);
-	SET(TCP_KEEPALIVE, 1L); /* an apply may take minutes, and the host may vanish meanwhile */
+	SET(TCP_KEEPALIVE, 1L); /* Keepalives detect that the host has vanished during an apply,
+				   which may take minutes. */
 	SET(TCP_KEEPIDLE, 10L);
 	SET(TCP_KEEPINTVL, 10L);
 	if (remote->ca) {
 		SET(CAINFO, remote->ca);
-		SET(CAPATH, NULL); /* else the system's authorities would count too */
+		SET(CAPATH, NULL); /* otherwise libcurl would accept the system's authorities too */
 	}
 	if (*remote->pin)
 		SET(PINNEDPUBLICKEY, remote->pin);
@@ -296,7 +296,7 @@ static bool is_connected(CURL *curl)
 	return curl_easy_getinfo(curl, CURLINFO_APPCONNECT_TIME_T, &us) == CURLE_OK && us > 0;
 }
 
-/* Explains the errors of TLS. Returns whether the error is one. */
+/* If the error is an error of TLS, explains it and returns true. */
 static bool explain_tls(struct ctl_remote *remote, CURLcode e)
 {
 	switch (e) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Keeps the values of the last hour for plots, as samples.h explains. */
+/* Keeps the values of the last hour for plots (see samples.h). */
 #include "agent/samples.h"
 
 #include "agent/base/loop.h"
@@ -19,8 +19,8 @@ struct samples_object {
 	enum kind kind;
 	char *name;
 	uint64_t seen;	/* number of the sample in which the object was last seen */
-	uint64_t bytes; /* total of its paths at that sample */
-	bool has_bytes; /* it had paths then */
+	uint64_t bytes; /* total of the object's paths at that sample */
+	bool has_bytes; /* the object had paths at that sample */
 	/* While a sample is made: the total of the paths so far. */
 	uint64_t sum;
 	bool has_sum;
@@ -170,7 +170,7 @@ static void add_latency(struct samples *s, enum kind kind, const char *name,
 				  (double)latency_quantile_ns(&windows[c], 99) / NSEC_PER_USEC);
 }
 
-/* Makes the places of the next sample unknown, and the totals empty. */
+/* Prepares the next sample: marks its values as unknown, and clears the totals. */
 static void begin_sample(struct samples *s)
 {
 	s->n++;
@@ -204,7 +204,7 @@ void samples_add(struct samples *s, const struct status *st, uint64_t now_ns)
 	const uint64_t passed_ns = s->at_ns ? now_ns - s->at_ns : 0;
 	uint64_t missing = passed_ns / SAMPLES_STEP_NS;
 
-	/* A timer that is late by less than a step leaves no gap. */
+	/* If the timer is late by less than one step, the samples have no gap. */
 	missing = missing > 1 ? MIN_OF(missing - 1, (uint64_t)SAMPLES_KEPT) : 0;
 	for (; missing > 0; missing--)
 		begin_sample(s);
@@ -218,7 +218,8 @@ void samples_add(struct samples *s, const struct status *st, uint64_t now_ns)
 	for (size_t i = 0; i < st->n_paths; i++) {
 		const struct status_path *p = &st->paths[i];
 
-		if (!p->current) /* the worker hangs, so its counters say nothing */
+		if (!p->current) /* skip a worker that hangs, because its counters are out of
+				    date */
 			continue;
 		add_path(s, LEG, p->s.leg, &p->s);
 		add_path(s, PEER, *p->s.peer ? p->s.peer : p->s.remote, &p->s);

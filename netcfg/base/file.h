@@ -17,7 +17,7 @@
 /* Reads the whole file into *ret_text on the heap, with a NUL after it. Returns 0, -EFBIG if the
  * file has more than bytes_max bytes, or another negative errno. */
 int file_read(const char *path, size_t bytes_max, char **ret_text, size_t *ret_len);
-/* Reads in the same way, from the descriptor's offset to the end of the file. */
+/* Like file_read(), but reads an open file, from the descriptor's offset to the end. */
 int file_read_fd(int fd, size_t bytes_max, char **ret_text, size_t *ret_len);
 /* Replaces the file, or creates it with `mode`. Returns 0, or negative errno and leaves the old
  * file unchanged. */

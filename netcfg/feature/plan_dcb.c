@@ -137,7 +137,8 @@ static int want_value(struct plan_builder *b, const struct plan_leg *leg,
 		return -ENOMEM;
 	planner_step_on(s, p->link);
 	memcpy(s->leg, p->net->name, sizeof(s->leg));
-	s->disruptive = p->link->up; /* some drivers stop their queues for the change */
+	s->disruptive = p->link->up; /* disruptive, because some drivers stop their queues for the
+					change */
 	s->change.kind = KERNEL_DEVICE;
 	v = &s->change.device;
 	v->attr = attr;

@@ -447,7 +447,7 @@ static void vf_claim(struct plan_builder *b, struct plan_leg *leg)
 	needed = plan_vf_needed(b->plan, leg, false);
 	if (net->vfs == SPEC_VFS_AUTO &&
 	    ((needed == 0 && quiet) || family->reach == NIC_BY_FLOW_RULES))
-		return; /* no VFs are needed, because flow rules work without them */
+		return; /* flow rules steer packets to workers without VFs, so no VFs are needed */
 	if (!no_sriov(b, leg, pf, family, quiet, why) && !vfs_are_taken(b, leg, why) &&
 	    !no_iommu(b, pf, family, quiet, why) && !is_switchdev(b, pf, why)) {
 		n = choose_count(b, net, pf, family, needed);

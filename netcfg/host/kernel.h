@@ -188,7 +188,8 @@ struct kernel_probe {
 	 * link. A host answers such a request only if it sends packets back on the same link. */
 	struct ip_addr from;
 	struct mac_addr mac;
-	bool taken; /* result: taken: another host has the address; by: MAC address of this host */
+	bool taken; /* result. taken: another host has the address. by: the MAC address of that
+		       host */
 	struct mac_addr by;
 };
 

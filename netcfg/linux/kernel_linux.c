@@ -430,7 +430,7 @@ static int linux_collect(struct kernel *k, struct diag *d, struct inventory *inv
 	if (r < 0)
 		return r;
 	link_setting_drop_absent(inv);
-	inv_sort(inv); /* the following functions look links up by binary search */
+	inv_sort(inv); /* sort first: the functions below search links by binary search */
 	drop_unknown_links(inv);
 	inv->addr_owner_known = addr_owner_is_stored(inv);
 	/* The agent does not search for the driver of soft-RoCE again once it was found, because

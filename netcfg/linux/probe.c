@@ -143,7 +143,8 @@ bool probe_parse_arp(const uint8_t *p, size_t len, struct ip_addr *ret, struct m
 	if (memcmp(sender, none, 4) != 0)
 		memcpy(ret->bytes, sender, 4);
 	else if (p[7] == ARPOP_REQUEST)
-		/* another host is probing for the same address now */
+		/* a solicitation without a source: another host is probing for the same address now
+		 */
 		memcpy(ret->bytes, target, 4);
 	else
 		return false;

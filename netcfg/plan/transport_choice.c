@@ -11,7 +11,8 @@
 #define VF_MAX 65535
 
 static const struct state_kind kind = {.name = "agreed",
-				       .version = 3, /* 3: devices of legs with match */
+				       .version = 3, /* version 3 added the devices of legs with
+							match */
 				       .old_until = 1,
 				       .scope = STATE_OF_NETNS,
 				       .bytes_max = 1U << 20};

@@ -15,7 +15,7 @@
 
 #define SECTIONS_MAX 64
 #define PATTERNS_MAX 64
-#define STARS_MAX 4 /* more make the comparison slow */
+#define STARS_MAX 4 /* patterns with more stars take long to compare */
 
 /* Keys that a document may have. It cannot make a host export, mount or run anything, and cannot
  * change its name, its management network, its administrators, its API or its cluster. */
@@ -163,12 +163,13 @@ static void note_override(struct spec_reader *r, const struct spec_key *k,
 		r->d->out_of_memory = true;
 }
 
-/* Gives a map the members that it lacks. */
+/* Adds to `own`, a map of the host's files, the members that only `below`, a map of the document,
+ * has. */
 static void merge_map(struct spec_reader *r, const struct spec_key *k, struct spec_node *own,
 		      struct spec_node *below)
 {
 	if (own->kind != SPEC_NODE_MAP || below->kind != SPEC_NODE_MAP)
-		return; /* the own map has an error, which is reported; or the document has */
+		return; /* one of the two is not a map, which another check reports as an error */
 	for (struct spec_node *c = below->child, *next; c; c = next) {
 		const struct spec_node *had = c->key ? spec_node_member(own, c->key) : NULL;
 
@@ -180,7 +181,8 @@ static void merge_map(struct spec_reader *r, const struct spec_key *k, struct sp
 	}
 }
 
-/* Merges the entries that the host has, and returns whether others are left. */
+/* Merges those entries of the document's list that the host's files have too, and removes them from
+ * the list. Returns whether entries are left. */
 static bool merge_entries(struct spec_reader *r, const struct spec_key *k, struct spec_node *list)
 {
 	for (struct spec_node *item = list->child, *next; item; item = next) {
@@ -190,7 +192,7 @@ static bool merge_entries(struct spec_reader *r, const struct spec_key *k, struc
 		if (!own)
 			continue;
 		merge_map(r, k, own, item);
-		/* the list itself must stay, which spec_edit_take() would free when it is empty */
+		/* keep the last entry: spec_edit_take() would free the list together with it */
 		if (list->n_children == 1)
 			return false;
 		spec_node_free(spec_edit_take(item));
@@ -198,7 +200,7 @@ static bool merge_entries(struct spec_reader *r, const struct spec_key *k, struc
 	return list->child;
 }
 
-/* Puts a member of a section where the host's files have none. */
+/* Moves a member of a section to `base`, the tree for values that the host's files do not have. */
 static void put_base(struct spec_node *base, struct spec_node *member)
 {
 	struct spec_node *had = spec_node_member(base, member->key);

@@ -116,8 +116,8 @@ static struct dir **find(const struct async_open *d, const char *path, bool empt
 static void dir_free(struct dir *e)
 {
 	if (e->task)
-		kill(child_task_pid(e->task),
-		     SIGKILL); /* safe: the child was not reaped, so the pid is still its own */
+		kill(child_task_pid(e->task), SIGKILL); /* safe: the child was not reaped yet, so no
+							   other process can have its pid */
 	child_task_forget(e->task);
 	cleanup_close(&e->fd);
 	free(e->path);
@@ -205,7 +205,8 @@ static int open_one(struct async_open *d, const char *path, bool empty, struct a
 		e->is_look = true;
 		return -ETIMEDOUT;
 	}
-	if (e->is_look) { /* only the result is of interest; the descriptor is already closed */
+	if (e->is_look) { /* the caller needs only the result, so the descriptor is closed
+			     already */
 		forget(find(d, path, empty));
 		return open_one(d, path, empty, ret);
 	}

@@ -190,7 +190,7 @@ int child_task_start(const struct child_task_setup *setup, struct child_task **r
 	}
 	if (t->pid == 0)
 		run_child(setup, theirs);
-	/* The child was not reaped yet, so the pid is still its own. */
+	/* The child was not reaped yet, so no other process can have its pid. */
 	t->pidfd = pidfd_open(t->pid, 0);
 	r = t->pidfd < 0 ? -errno : watch(t);
 	if (r < 0) {

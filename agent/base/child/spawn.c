@@ -166,7 +166,7 @@ int spawn_process(const struct spawn_request *rq, pid_t *ret_pid, int *ret_pidfd
 		return -errno;
 	if (pid == 0)
 		run_child(rq, env, go);
-	/* The child was not reaped yet, so the pid is still its own. */
+	/* The child was not reaped yet, so no other process can have its pid. */
 	pidfd = pidfd_open(pid, 0);
 	if (pidfd < 0) {
 		int r = -errno;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The record of a rollout, its transitions, and what a host does by it. */
+/* Parses and formats the record of a rollout, changes its state, and decides what a host must do
+ * next. */
 #include "agent/cluster/rollout/rollout.h"
 #include "netcfg/base/hash.h"
 #include <inttypes.h>
@@ -7,7 +8,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define COUNT_MAX ((uint64_t)INT64_MAX) /* of rollouts, attempts and turns */
+/* Limit for the numbers of rollouts, attempts and turns. */
+#define COUNT_MAX ((uint64_t)INT64_MAX)
 
 /* ---- keys and names ---- */
 
@@ -43,8 +45,8 @@ const char *rollout_result_to_string(enum rollout_result r)
 
 void rollout_hash(const char *text, size_t len, char buf[ROLLOUT_HASH_MAX])
 {
-	/* It tells documents of operators apart, and protects from nothing: who may write documents
-	 * may write any. */
+	/* The key is not secret: the hash only distinguishes documents. It does not protect them,
+	 * because a program that may write documents may write any document. */
 	static const uint64_t key[2] = {0x706c656e756d2d72, 0x6f6c6c6f75742d31};
 
 	snprintf(buf, ROLLOUT_HASH_MAX, "%016" PRIx64, hash_keyed(key, text, len));
@@ -56,7 +58,8 @@ uint64_t rollout_draw(void)
 
 	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
 		random = clock_now_ns();
-	return 1 + random % (1ULL << 48); /* short enough for messages, and far below COUNT_MAX */
+	return 1 + random % (1ULL << 48); /* so the number is short in messages, and far below
+					     COUNT_MAX */
 }
 
 uint64_t rollout_now_ms(void)
@@ -87,7 +90,8 @@ static char *save(json_t *o)
 	return text;
 }
 
-/* Copies a text. Characters that the privilege boundary does not pass become '?'. */
+/* Copies a text. Characters that messages between the agent's processes must not contain become
+ * '?'. */
 static bool take_text(const json_t *o, const char *key, char *buf, size_t size)
 {
 	const char *text = json_string_value(json_object_get(o, key));
@@ -150,7 +154,7 @@ static json_t *version_to_json(const struct rollout_version *v)
 	return json_pack("{s:I, s:s}", "generation", (json_int_t)v->generation, "hash", v->hash);
 }
 
-/* The version of no document. */
+/* Sets the version that stands for "the store has no document". */
 static void set_none(struct rollout_version *v)
 {
 	v->generation = 0;
@@ -268,7 +272,7 @@ int rollout_document_parse(const char *text, size_t len, struct rollout_document
 		ret->text = strdup("[]\n");
 		return ret->text ? 0 : -ENOMEM;
 	}
-	/* JSON needs up to six bytes for a byte of the text */
+	/* in JSON, one byte of the text may take six bytes */
 	o = load(text, len, 8 * ROLLOUT_DOCUMENT_BYTES_MAX);
 	body = json_string_value(json_object_get(o, "text"));
 	good = body && json_string_length(json_object_get(o, "text")) == strlen(body) &&
@@ -353,7 +357,7 @@ bool rollout_resume(struct rollout *r)
 	if (r->state != ROLLOUT_PAUSED && r->state != ROLLOUT_STOPPED &&
 	    (r->state != ROLLOUT_RUNNING || !waits))
 		return false;
-	/* a host may have failed in a pause too */
+	/* also forget a failure that a host reported during a pause */
 	if (r->failed[0] && r->state != ROLLOUT_RUNNING) {
 		r->attempt += r->attempt < COUNT_MAX;
 		r->failed[0] = r->why[0] = '\0';
@@ -396,9 +400,10 @@ bool rollout_take(struct rollout *r, const char *host, const char *id, uint64_t 
 	return true;
 }
 
-/* Stops the rollout after a failure, or lets the hosts return to the former document. A paused or
- * aborted rollout stays so. A failure on the way back always stops; further hosts that fail with
- * the new document do not, because they are where the return brings them. */
+/* Stops the rollout after a failure or, if the rollout rolls back, makes the hosts return to the
+ * former document. A paused or aborted rollout keeps its state. If a host fails to return, the
+ * rollout stops. If the hosts are returning and a further host fails with the new document, the
+ * rollout continues, because that host has the former document already. */
 static void fail(struct rollout *r, const struct rollout_slot *slot, const char *why)
 {
 	const bool runs = r->state == ROLLOUT_RUNNING;
@@ -452,8 +457,7 @@ bool rollout_is_behind(const struct rollout *r, const struct rollout_self *self)
 {
 	if (r->state == ROLLOUT_NONE)
 		return false;
-	/* A host that never had the new document, such as the one that failed, has nothing to
-	 * return from. */
+	/* A host that never had the new document, such as the host that failed, need not return. */
 	if (r->back)
 		return strcmp(self->has.hash, r->target.hash) == 0 &&
 		       strcmp(r->target.hash, r->former.hash) != 0;
@@ -466,9 +470,11 @@ enum rollout_step rollout_next(const struct rollout *r, const struct rollout_sel
 	const struct rollout_slot *s = find_slot(r, self->host);
 
 	if (s && strcmp(s->id, self->id) != 0)
-		return ROLLOUT_REST; /* of another state directory; the turn expires */
-	/* A turn that has not begun ends if the host must not apply any more, or if the rollout has
-	 * turned back since: the turn is for the other document. */
+		return ROLLOUT_REST; /* another agent with the same host name has this turn: let it
+					expire */
+	/* The host has not begun this turn. It gives the turn back if it must not apply any more,
+	 * or if the rollout has begun to return to the former document since, because the turn was
+	 * for the other document. */
 	if (s && self->turn != s->turn)
 		return self->follows && r->state == ROLLOUT_RUNNING && s->back == r->back &&
 				       !s->expired

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A rollout brings a configuration document to the hosts of a cluster that follow it, at most a
- * given number at a time. There is no program that drives it: the rollout is a record in the
- * cluster's store, and each host takes a turn by a transaction that depends on the record's
- * revision. So a rollout continues whichever host is away, and two hosts never decide by the same
- * record. This file has the record, the states and the decisions; it is pure. Any host of the
- * cluster, or a faulty one, may have written a record: the parser checks all values.
+ * A rollout brings a configuration document to the hosts of a cluster that follow it, to at most a
+ * given number of hosts at a time. No central program controls it. The rollout is a record in the
+ * cluster's store, and each host enters itself there when it begins to apply: it takes a turn. The
+ * host writes the record in a transaction that fails if another host has changed the record since
+ * it was read. So a rollout continues whichever host is away, and two hosts never take the same
+ * turn. This file has the record, its states and the decisions. Its functions make no requests. A
+ * faulty host may have written a record, so the parser checks all values.
  *
- * Keys below /plenum/CLUSTER/v1/rollout/: `record`; `document`, the latest document that an
- * operator has set; `target` and `former`, the documents of the rollout and of the one before it;
- * and host/HOST, what a host has.
+ * Keys below /plenum/CLUSTER/v1/rollout/: `record` is the record; `document` is the latest document
+ * that an operator has set; `target` is the document that the rollout brings, and `former` the
+ * document before it; host/HOST says which document a host has.
  */
 #ifndef PLENUM_AGENT_ROLLOUT_H
 #define PLENUM_AGENT_ROLLOUT_H
@@ -41,8 +42,8 @@ void rollout_hosts_end(const char *cluster, char buf[KV_KEY_MAX]);
 
 enum rollout_state {
 	ROLLOUT_NONE,	 /* no rollout was started yet */
-	ROLLOUT_RUNNING, /* hosts may take turns; also when all have done so, for hosts that return
-			  */
+	ROLLOUT_RUNNING, /* hosts may take turns. The state stays after all hosts have finished, for
+			    hosts that were away */
 	ROLLOUT_PAUSED,
 	ROLLOUT_STOPPED, /* a host has failed */
 	ROLLOUT_ABORTED,
@@ -50,7 +51,7 @@ enum rollout_state {
 };
 const char *rollout_state_to_string(enum rollout_state s);
 
-/* A document as the record names it: hosts compare the hash, operators see the generation. */
+/* Identifies a document: hosts compare the hash, and operators see the generation. */
 struct rollout_version {
 	uint64_t generation;	     /* 0: no document */
 	char hash[ROLLOUT_HASH_MAX]; /* of the text */
@@ -60,7 +61,7 @@ bool rollout_hash_is_valid(const char *hash);
 
 struct rollout_slot { /* a host in flight */
 	char host[PLENUM_NAME_MAX];
-	char id[CLUSTER_ID_MAX]; /* of its agent's state directory */
+	char id[CLUSTER_ID_MAX]; /* ID of the state directory of the host's agent */
 	uint64_t turn;
 	bool back; /* the host took the turn on the way back to the former document */
 	/* The host did not report in time, and may still be applying: it counts as in flight until
@@ -69,13 +70,13 @@ struct rollout_slot { /* a host in flight */
 };
 
 struct rollout {
-	uint64_t number; /* of the rollout, from 1; 0: there is none */
-	/* Random number of the record's first rollout. It tells a record that was lost and begun
-	 * again from one that was restored from an older backup. */
+	uint64_t number; /* number of the rollout, from 1; 0: no rollout was started */
+	/* Random number that the record's first rollout gets. By it, a host distinguishes a record
+	 * that was lost and made again from a record that was restored from an older backup. */
 	uint64_t lineage;
-	/* Grows when hosts that have failed may try again. It begins with a random number, as turns
-	 * have random numbers: a store that has lost its records must not begin with numbers of
-	 * which hosts remember a result. */
+	/* Incremented when hosts that have failed may try again. It begins with a random number,
+	 * and turns have random numbers too. So if the store loses its records, a new rollout does
+	 * not use numbers for which hosts still remember a result. */
 	uint64_t attempt;
 	enum rollout_state state;
 	struct rollout_version target, former;
@@ -84,11 +85,12 @@ struct rollout {
 	uint32_t max_unavailable, timeout_s;
 	struct rollout_slot slots[ROLLOUT_SLOTS_MAX];
 	size_t n_slots;
-	char failed[PLENUM_NAME_MAX], why[CLUSTER_TEXT_MAX]; /* the host that has failed */
+	char failed[PLENUM_NAME_MAX], why[CLUSTER_TEXT_MAX]; /* the host that failed, and the
+								reason */
 	char by[ROLLOUT_BY_MAX], since[32];
 };
 
-/* Reads a record; a text of length 0 is that of no rollout. Returns 0, or -EBADMSG. */
+/* Parses a record. A text of length 0 means that no rollout was started. Returns 0, or -EBADMSG. */
 int rollout_parse(const char *text, size_t len, struct rollout *ret);
 /* Returns the record as JSON, a new reference, or as text on the heap; or NULL if memory is short.
  */
@@ -102,8 +104,8 @@ struct rollout_document {
 	char by[ROLLOUT_BY_MAX], time[32];
 };
 void rollout_document_done(struct rollout_document *d);
-/* Reads a document. A text of length 0 is that of no document, which has the text "[]\n". Returns
- * 0, -ENOMEM, or -EBADMSG, also if the hash is not that of the text. */
+/* Parses a document. A text of length 0 means that the store has no document, which counts as the
+ * document "[]\n". Returns 0, -ENOMEM, or -EBADMSG, also if the hash does not fit the text. */
 int rollout_document_parse(const char *text, size_t len, struct rollout_document *ret);
 char *rollout_document_format(const struct rollout_document *d);
 
@@ -113,88 +115,95 @@ struct rollout_request {
 	uint32_t max_unavailable, timeout_s;
 	bool rolls_back;
 	uint64_t random;
-	uint64_t number_min; /* highest number that a host of this lineage has; 0: unknown */
+	uint64_t number_min; /* the highest rollout number that any host of this lineage remembers;
+				0: unknown */
 	const char *by, *now;
 };
-/* Returns whether the rollout is of this document already: then a new one keeps the former
- * document.
- */
+/* Returns whether the rollout already brings this document. A new rollout then keeps the former
+ * document. */
 bool rollout_is_again(const struct rollout *r, const struct rollout_version *target);
-/* Returns how many hosts are in flight and did not expire. */
+/* Returns how many hosts are applying now: hosts with a turn that has not expired. */
 size_t rollout_count_applying(const struct rollout *r);
-/* Begins a rollout of that document. Returns false while hosts are applying; forgets turns that
- * have expired. */
+/* Begins a rollout of that document, and removes turns that have expired. Returns false if a host
+ * is applying now. */
 bool rollout_start(struct rollout *r, const struct rollout_version *target,
 		   const struct rollout_request *rq);
 bool rollout_pause(struct rollout *r);
-/* Lets hosts that have failed try again, and forgets turns that have expired. */
+/* Lets hosts that have failed try again, and removes turns that have expired. */
 bool rollout_resume(struct rollout *r);
 bool rollout_abort(struct rollout *r);
-/* Gives the host a turn with that number. */
+/* Enters a turn of the host, with that number. */
 bool rollout_take(struct rollout *r, const char *host, const char *id, uint64_t turn);
 
 enum rollout_result {
 	ROLLOUT_NO_RESULT, /* the host is applying */
 	ROLLOUT_DONE,
 	ROLLOUT_FAILED,
-	ROLLOUT_BUSY, /* the host could not begin, and has changed nothing */
+	ROLLOUT_BUSY, /* the host could not begin the apply, and has changed nothing */
 	ROLLOUT_RESULT_MAX
 };
 const char *rollout_result_to_string(enum rollout_result r);
-/* Ends a turn. Returns false if there is no such turn: it has expired, or ended already. */
+/* Ends a turn. Returns false if the record has no such turn, because the turn has expired or has
+ * already ended. */
 bool rollout_give(struct rollout *r, const char *host, uint64_t turn, enum rollout_result result,
 		  const char *why);
 
-/* Marks a turn as expired, and counts its host as failed. Returns false if there is no such turn or
- * it has expired already. */
+/* Marks a turn as expired, and its host as failed. Returns false if the record has no such turn, or
+ * the turn has already expired. */
 bool rollout_expire(struct rollout *r, const char *host, uint64_t turn, const char *why);
 
-/* Returns the document that hosts are to have. */
+/* Returns the document that hosts must apply: the target or, after a failure that rolls back, the
+ * former document. */
 const struct rollout_version *rollout_wanted(const struct rollout *r);
 
 uint64_t rollout_draw(void);   /* returns a random number for a turn or an attempt */
-uint64_t rollout_now_ms(void); /* wall clock, which records show and nothing depends on */
+uint64_t rollout_now_ms(void); /* wall clock time, only for display */
 
 /* ---- what a host does ---- */
 
-struct rollout_self { /* as the host's agent reports it */
+struct rollout_self { /* the state of this host, as its agent reports it */
 	char host[PLENUM_NAME_MAX], id[CLUSTER_ID_MAX];
 	bool follows;		     /* the configuration has cluster.config: follow */
 	bool ready;		     /* the host can begin an apply */
-	char busy[CLUSTER_TEXT_MAX]; /* why it is not ready; "": it is */
+	char busy[CLUSTER_TEXT_MAX]; /* why the host is not ready; "": it is ready */
 	struct rollout_version has;
-	uint64_t number, lineage;		/* of the rollout that brought it */
-	bool drifted;				/* its file was edited or removed */
-	uint64_t failed_number, failed_attempt; /* of the last turn that has failed */
-	uint64_t turn;				/* the turn that `result` is of */
+	uint64_t number, lineage;		/* number and lineage of the rollout that brought
+						   the document */
+	bool drifted;				/* the file with the document was edited or
+						   removed */
+	uint64_t failed_number, failed_attempt; /* rollout and attempt of the last turn that
+						   failed */
+	uint64_t turn;				/* the turn to which `result` belongs */
 	enum rollout_result result;
 	char why[CLUSTER_TEXT_MAX];
 };
-/* Reads what the agent reports, JSON of rollout_self_format(). Returns 0 or -EBADMSG. */
+/* Parses the agent's report, the JSON that rollout_self_format() makes. Returns 0 or -EBADMSG. */
 int rollout_self_parse(const char *text, size_t len, struct rollout_self *ret);
 char *rollout_self_format(const struct rollout_self *s);
 
 enum rollout_step {
 	ROLLOUT_REST,
 	ROLLOUT_TAKE,  /* take a turn */
-	ROLLOUT_APPLY, /* this host has a turn: let the agent apply the document */
-	ROLLOUT_GIVE,  /* the turn has a result */
-	ROLLOUT_RETURN /* return a turn that this host must not begin any more */
+	ROLLOUT_APPLY, /* this host has a turn, so its agent must apply the document */
+	ROLLOUT_GIVE,  /* the apply has ended: write the result of the turn */
+	ROLLOUT_RETURN /* give back a turn that this host has not begun and must not begin any
+			  more */
 };
 enum rollout_step rollout_next(const struct rollout *r, const struct rollout_self *self);
-/* What the record means for the agent's problems. */
+/* What the agent reports to its operator about the rollout and this host. */
 enum rollout_view {
 	ROLLOUT_VIEW_UNKNOWN, /* the record was not read yet */
 	ROLLOUT_VIEW_NONE,
-	ROLLOUT_VIEW_RESUME, /* this host has failed; a resumed rollout tries again */
-	ROLLOUT_VIEW_START,  /* this host has failed; only a new rollout tries again */
-	ROLLOUT_VIEW_OLDER,  /* the record is older than what the host has */
+	ROLLOUT_VIEW_RESUME, /* this host has failed, and tries again when the rollout is resumed */
+	ROLLOUT_VIEW_START,  /* this host has failed, and tries again only in a new rollout */
+	ROLLOUT_VIEW_OLDER,  /* the record is older than the document of this host */
 	ROLLOUT_VIEW_MAX
 };
 enum rollout_view rollout_look(const struct rollout *r, const struct rollout_self *self);
-/* Returns whether the record is older than what the host has: it was restored from a backup. */
+/* Returns whether the record is older than the document of this host, because the store was
+ * restored from a backup. */
 bool rollout_is_older(const struct rollout *r, const struct rollout_self *self);
-/* Returns whether the host still has to get the document of the rollout. */
+/* Returns whether the host does not have the document of the rollout yet. */
 bool rollout_is_behind(const struct rollout *r, const struct rollout_self *self);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Finds the turns whose hosts did not report in time. */
+/* Finds turns whose hosts have not reported a result in time. */
 #include "agent/cluster/rollout/rollout_age.h"
 
 void rollout_ages_restart(struct rollout_ages *a)
@@ -15,7 +15,7 @@ static bool has_turn(const struct rollout *r, uint64_t turn)
 	return false;
 }
 
-/* Returns when this host has first seen the turn. */
+/* Returns when this host first saw the turn in the record. */
 static uint64_t since(struct rollout_ages *a, uint64_t turn, uint64_t now_ns)
 {
 	for (size_t i = 0; i < a->n; i++)

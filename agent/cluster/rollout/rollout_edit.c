@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Carries out the requests of operators about the cluster's document and its rollout. */
+/* Carries out requests of operators: sets and shows the cluster's document, and starts, controls
+ * and shows its rollout. */
 #include "agent/cluster/rollout/rollout_edit.h"
 #include "netcfg/base/when.h"
 #include <stdio.h>
@@ -18,10 +19,14 @@ struct rollout_edit {
 	struct rollout record;
 	uint64_t record_revision, document_revision;
 	struct rollout_document document;
-	char *document_value, *wanted_value; /* as they are in the store; NULL: absent */
-	json_t *hosts;			     /* what each host has */
-	uint32_t n_follow, n_done; /* hosts that follow, and those of them that have the document */
-	uint64_t number_max; /* highest number of a rollout that a host has, in this lineage */
+	char *document_value, *wanted_value; /* values of the two keys in the store; NULL: the key
+						does not exist */
+	json_t *hosts;			     /* for each host: the document that it has, and its
+						state */
+	uint32_t n_follow, n_done; /* count of hosts that follow the document, and of those that
+				      have it */
+	uint64_t number_max;	   /* the highest rollout number of this lineage that any host
+				      remembers */
 };
 
 static void start(struct rollout_edit *e);
@@ -64,7 +69,7 @@ static json_t *slots_to_json(const struct rollout *r)
 	return list;
 }
 
-/* Returns the rollout as clients see it. */
+/* Returns the answer to a request for the rollout's status. */
 static json_t *status(const struct rollout_edit *e)
 {
 	const struct rollout *r = &e->record;
@@ -96,8 +101,8 @@ static const char *text_of(const json_t *o, const char *key)
 	return text ? text : "";
 }
 
-/* Returns whether the host has what it is to have. On the way back, hosts that never had the new
- * document have nothing to do. */
+/* Returns whether the host has the document that it must have. While hosts return to the former
+ * document, hosts that never had the new document are done already. */
 static bool is_done(const struct rollout *r, const char *host, const json_t *v)
 {
 	return !slot_of(r, host) && !json_is_true(json_object_get(v, "drifted")) &&
@@ -105,7 +110,7 @@ static bool is_done(const struct rollout *r, const char *host, const json_t *v)
 		(strcmp(text_of(v, "hash"), r->target.hash) == 0) != r->back);
 }
 
-/* Returns why the host has failed in this rollout; "": it has not. */
+/* Returns why the host failed in this rollout, or "" if it did not fail. */
 static const char *failure_of(const struct rollout *r, const json_t *v)
 {
 	return (uint64_t)json_integer_value(json_object_get(v, "failed_number")) == r->number
@@ -131,14 +136,14 @@ static const char *state_of(const struct rollout *r, const char *host, const jso
 	return json_is_true(json_object_get(v, "ready")) ? "waiting" : "busy";
 }
 
-/* Takes the number of the rollout that brought the host's document: the next one must be above it,
- * also after etcd was restored from an older backup. */
+/* Notes the number of the rollout that brought the host's document. The next rollout must get a
+ * higher number, even if etcd was restored from an older backup. */
 static void take_number(struct rollout_edit *e, const json_t *v)
 {
 	const json_int_t number = json_integer_value(json_object_get(v, "number"));
 	const json_int_t lineage = json_integer_value(json_object_get(v, "lineage"));
 
-	/* a faulty host must not use the numbers up */
+	/* ignore a much higher number: a faulty host must not use up the numbers */
 	if (number > 0 && lineage > 0 && (uint64_t)lineage == e->record.lineage &&
 	    (uint64_t)number < e->record.number + NUMBERS_LOST_MAX)
 		e->number_max = MAX_OF(e->number_max, (uint64_t)number);
@@ -174,7 +179,7 @@ static void add_host(struct rollout_edit *e, const struct kv_pair *p)
 	json_decref(v);
 }
 
-/* Returns whether all hosts that follow have what they are to have. */
+/* Returns whether all hosts that follow the document have the document that they must have. */
 static bool is_complete(const struct rollout_edit *e)
 {
 	return e->record.state == ROLLOUT_RUNNING && !e->record.n_slots && e->n_follow &&
@@ -193,7 +198,7 @@ static void end_status(struct rollout_edit *e)
 	end_json(e, o);
 }
 
-/* Returns whether the answer has the key with the lease of that host. */
+/* Returns whether the host has a lease, so that its agent is running. */
 static bool is_alive(const struct rollout_edit *e, const struct kv_answer *a, const char *host)
 {
 	char key[KV_KEY_MAX];
@@ -205,7 +210,7 @@ static bool is_alive(const struct rollout_edit *e, const struct kv_answer *a, co
 	return false;
 }
 
-/* Marks the hosts that have to get the document and have no lease. */
+/* Marks the hosts that lack the document and have no lease: they are away. */
 static void on_leases(void *user, const struct kv_answer *a)
 {
 	struct rollout_edit *e = user;
@@ -260,7 +265,8 @@ static void on_written(void *user, const struct kv_answer *a)
 		    "other changes were made at the same time, again and again; try again");
 }
 
-/* Writes these keys if neither the record nor the document has changed. */
+/* Writes these keys, unless another program has changed the record or the document since they were
+ * read. */
 static int write_all(struct rollout_edit *e, const struct kv_op *ops, size_t n_ops)
 {
 	char record[KV_KEY_MAX], document[KV_KEY_MAX];
@@ -305,8 +311,8 @@ static int write_record(struct rollout_edit *e)
 		     : -ENOMEM;
 }
 
-/* Begins a rollout of the latest document. The document that hosts were to have becomes the former
- * one. */
+/* Begins a rollout of the latest document. The document of the previous rollout becomes the former
+ * document. */
 static int begin_rollout(struct rollout_edit *e)
 {
 	char keys[3][KV_KEY_MAX];
@@ -330,7 +336,7 @@ static int begin_rollout(struct rollout_edit *e)
 	}
 	again = rollout_is_again(&e->record, &e->document.version);
 	if (!rollout_start(&e->record, &e->document.version, &rq))
-		return -ERANGE; /* the numbers are used up: a host wrote a false one */
+		return -ERANGE; /* no number is left, because a faulty host wrote a very high one */
 	rollout_key(ROLLOUT_KEY_RECORD, e->cluster, "", keys[0]);
 	rollout_key(ROLLOUT_KEY_TARGET, e->cluster, "", keys[1]);
 	rollout_key(ROLLOUT_KEY_FORMER, e->cluster, "", keys[2]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Takes the turns of this host in rollouts. */
+/* Takes turns for this host in rollouts, and reports their results. */
 #include "agent/cluster/rollout/rollout_follow.h"
 #include "agent/cluster/rollout/rollout_age.h"
 #include "netcfg/base/log.h"
@@ -14,16 +14,18 @@ struct rollout_follow {
 	char cluster[PLENUM_NAME_MAX], host[PLENUM_NAME_MAX];
 	struct loop_source *timer;
 	bool busy;    /* a request is in progress; there is one at a time */
-	bool changed; /* meanwhile the agent has reported something else */
+	bool changed; /* the agent has sent another report since the current step began */
 	struct rollout_self self;
-	bool known; /* the agent has reported */
+	bool known; /* the agent has sent a report at least once */
 	struct rollout record;
-	uint64_t revision; /* of the record; 0: it does not exist */
+	uint64_t revision; /* revision of the record; 0: the record does not exist */
 	struct rollout_ages ages;
 	enum rollout_view view;
-	uint64_t passed, passed_ns; /* the turn that the agent got last, and when */
+	uint64_t passed, passed_ns; /* the turn that was last passed to the agent, and the time of
+				       that */
 	uint64_t registered;	    /* revision of this host's registration at the last look */
-	char *written, *writing;    /* the value of this host's key, without the time */
+	char *written, *writing;    /* the last written value of this host's key, and the value that
+				       is being written, both without the time */
 };
 
 static void look(struct rollout_follow *f);
@@ -41,7 +43,8 @@ static bool is_quick(const struct rollout_follow *f)
 	       (r->state == ROLLOUT_RUNNING && f->self.follows && rollout_is_behind(r, &f->self));
 }
 
-/* Ends a step: the next one follows at once if the agent has reported something meanwhile. */
+/* Ends a step and schedules the next one. If the agent has sent a report meanwhile, the next step
+ * follows at once. */
 static void rest(struct rollout_follow *f)
 {
 	if (f->changed)
@@ -70,18 +73,21 @@ static void on_written(void *user, const struct kv_answer *a)
 	if (a->trouble == CLUSTER_FINE && a->succeeded) {
 		free(f->written);
 		f->written = ptr_take(f->writing);
-		/* the next decision is made by the record as the store has it */
+		/* read the record again: the next decision must depend on the record in the store
+		 */
 		arm(f, NSEC_PER_SEC / 5);
 		return;
 	}
 	free(ptr_take(f->writing));
-	if (a->trouble == CLUSTER_FINE) /* another host was faster, or the answer was lost */
+	if (a->trouble == CLUSTER_FINE) /* another host has changed the record first, or an earlier
+					   answer was lost */
 		arm(f, NSEC_PER_SEC / 2);
 	else
 		rest(f);
 }
 
-/* Returns the value of this host's key on the heap. with_time: as it is written. */
+/* Returns the value for this host's key on the heap. with_time: includes the current time, as the
+ * written value does. */
 static char *host_value(const struct rollout_follow *f, bool with_time)
 {
 	const struct rollout_self *s = &f->self;
@@ -102,7 +108,7 @@ static char *host_value(const struct rollout_follow *f, bool with_time)
 	return text;
 }
 
-/* Writes the record, unless it is NULL, and this host's key. */
+/* Writes this host's key and, if r is not NULL, also the record. */
 static int write_all(struct rollout_follow *f, const struct rollout *r)
 {
 	autofree char *record = r ? rollout_format(r) : NULL, *value = host_value(f, true);
@@ -165,7 +171,8 @@ static void on_document(void *user, const struct kv_answer *a)
 			f->passed = turn;
 			f->passed_ns = clock_now_ns();
 			f->setup.on_turn(f->setup.user, r, turn, &d);
-		} else /* it was replaced meanwhile, or damaged: then the turn expires */
+		} else /* The document was replaced meanwhile, or is damaged. Do nothing: the turn
+			  expires. */
 			log_warning("the document of the rollout in etcd is not the expected one");
 		rollout_document_done(&d);
 	}
@@ -190,8 +197,8 @@ static int give(struct rollout_follow *f)
 		       : -EINVAL;
 }
 
-/* Returns a turn that this host did not begin. The agent may have begun one that it got, and its
- * report is then on the way. */
+/* Gives back a turn that this host has not begun. Waits for PASSED_NS after the turn was passed to
+ * the agent, because the agent may have begun the turn, and its report may be on the way. */
 static int give_back(struct rollout_follow *f)
 {
 	struct rollout next = f->record;
@@ -217,7 +224,7 @@ static int take(struct rollout_follow *f)
 									: -EINVAL;
 }
 
-/* Writes what this host has, if the store has something else. */
+/* Writes this host's key if its value in the store is out of date. */
 static int write_self(struct rollout_follow *f)
 {
 	autofree char *value = host_value(f, false);
@@ -227,8 +234,8 @@ static int write_self(struct rollout_follow *f)
 	return write_all(f, NULL);
 }
 
-/* Does what the record demands. Returns 0 if a request is in progress, 1 if there is nothing to do,
- * or negative errno. */
+/* Does the next step that the record requires. Returns 0 if a request to the store is in progress,
+ * 1 if no step is necessary, or negative errno. */
 static int step(struct rollout_follow *f)
 {
 	const struct rollout_slot *expired =
@@ -253,7 +260,7 @@ static int step(struct rollout_follow *f)
 	return f->self.follows || f->written ? write_self(f) : 1;
 }
 
-/* Reports how this host stands to the record, if that has changed. */
+/* Reports the view of the record to the agent if it has changed. */
 static void note_view(struct rollout_follow *f)
 {
 	const enum rollout_view view = rollout_look(&f->record, &f->self);
@@ -296,7 +303,8 @@ static void look(struct rollout_follow *f)
 	char key[KV_KEY_MAX];
 	const struct kv_range range = {.first = key};
 
-	/* a host that does not follow has nothing to do, but once to say that */
+	/* A host that no longer follows the document does nothing, except that it writes that once
+	 * to its key. */
 	if (f->busy || !f->known || (!f->self.follows && !f->written))
 		return;
 	if (!member_revision(f->setup.member)) {
@@ -305,7 +313,8 @@ static void look(struct rollout_follow *f)
 		return;
 	}
 	if (member_revision(f->setup.member) != f->registered) {
-		/* registered again: the store may have been restored without this host's key */
+		/* This host has registered again. The store may have been restored without this
+		 * host's key, so write the key again. */
 		free(ptr_take(f->written));
 		f->registered = member_revision(f->setup.member);
 	}

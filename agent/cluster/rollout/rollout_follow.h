@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * This host's part in rollouts: reads the record again and again, takes a turn when the record
- * allows one, passes the document to the agent, and writes the result. It also ends the turns of
- * hosts that did not report in time, by its own clock. Every write is a transaction that depends on
- * the record and on this host's registration. A store that does not answer ends nothing: the host
- * keeps the document that it has.
+ * This host's part in rollouts: reads the record at intervals, takes a turn when the record allows
+ * one, passes the document to the agent, and writes the result. It also marks turns of other hosts
+ * as expired if these hosts have not reported in time. Every write is a transaction that fails if
+ * the record or this host's registration has changed. While the store does not answer, the host
+ * keeps its document.
  */
 #ifndef PLENUM_AGENT_ROLLOUT_FOLLOW_H
 #define PLENUM_AGENT_ROLLOUT_FOLLOW_H
@@ -12,8 +12,8 @@
 #include "agent/cluster/member.h"
 #include "agent/cluster/rollout/rollout.h"
 
-/* How often the record is read: while this host has a turn, or hosts are in flight or behind; and
- * else. */
+/* Interval at which the record is read: LOOK while a host has a turn, or while this host lacks the
+ * document of a running rollout; otherwise IDLE. */
 #define ROLLOUT_LOOK_NS (3 * NSEC_PER_SEC)
 #define ROLLOUT_IDLE_NS (15 * NSEC_PER_SEC)
 
@@ -23,9 +23,11 @@ struct rollout_follow_setup {
 	const struct kv_ops *ops;
 	struct kv *kv; /* borrowed */
 	const char *cluster, *host;
-	const struct member *member; /* borrowed; turns are taken while it is registered */
-	/* Called when this host has a turn: the agent is to apply the document. Called again for
-	 * the same turn until rollout_follow_set() has its state. */
+	const struct member *member; /* borrowed; the host takes turns only while it is
+					registered */
+	/* Called when this host has a turn, so that the agent applies the document. Called
+	 * repeatedly for the same turn, until the agent's report about it arrives by
+	 * rollout_follow_set(). */
 	void (*on_turn)(void *user, const struct rollout *r, uint64_t turn,
 			const struct rollout_document *d);
 	/* Called when the view has changed. */
@@ -34,9 +36,10 @@ struct rollout_follow_setup {
 };
 
 int rollout_follow_new(const struct rollout_follow_setup *setup, struct rollout_follow **ret);
-/* Its requests must have ended, or the store must be closed. Accepts NULL, returns NULL. */
+/* Call it only when the object's requests have ended or the store was closed. Accepts NULL, returns
+ * NULL. */
 struct rollout_follow *rollout_follow_free(struct rollout_follow *f);
-/* Takes what the agent reports about this host. */
+/* Stores the agent's report about this host, and makes the next step soon. */
 void rollout_follow_set(struct rollout_follow *f, const struct rollout_self *self);
 
 #endif

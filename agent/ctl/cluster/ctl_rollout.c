@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The commands for the cluster's configuration document and its rollout. */
+/* The commands about the cluster's configuration document and its rollout. */
 #include "agent/ctl/ctl.h"
 
 #include <stdio.h>
@@ -122,7 +122,7 @@ static int print_state(const struct ctl_args *a, const json_t *answer)
 	return CTL_OK;
 }
 
-/* Sends a change, and prints the state that follows from it. */
+/* Sends a change, and prints the new state of the rollout. */
 static int change(const struct ctl_args *a, enum resource_id id, const json_t *body)
 {
 	const struct ctl_request rq = {.resource = id};
@@ -130,7 +130,7 @@ static int change(const struct ctl_args *a, enum resource_id id, const json_t *b
 	return ctl_show(a, &rq, body, print_state);
 }
 
-/* Takes a number of hosts, or a share of them. */
+/* Parses --max-unavailable: a number of hosts, or a percentage of them. */
 static int put_hosts(json_t *o, const char *text)
 {
 	const size_t len = text ? strlen(text) : 0;

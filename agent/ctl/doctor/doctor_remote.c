@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define DOCTOR_LIMIT_S 150 /* longer than the agent lets a run last */
+#define DOCTOR_LIMIT_S 150 /* longer than the agent's time limit for a run */
 
 static void put_check(const json_t *check)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * 'plenum join': asks the cluster's etcd for the pools, makes the first configuration of this host,
- * shows it with its plan, writes it with the files that it names, and has the agent apply it. An
- * error before the question changes nothing.
+ * and shows it with its plan. When the operator agrees, writes the configuration and the files that
+ * it names, and makes the agent apply it. An error before that changes nothing.
  */
 #include "agent/ctl/join/ctl_join.h"
 #include "netcfg/base/file.h"
@@ -35,7 +35,7 @@ static int refuse_existing(void)
 
 /* ---- files ---- */
 
-/* Lists the files of the invitation. The key of the cluster may be on the host already. */
+/* Lists the files to write. The host may have the cluster's key already. */
 static int list_files(const struct invitation *i, struct file files[FILES_MAX], size_t *ret_n)
 {
 	const bool has_key = !i->security || strcmp(i->security, "none") != 0;
@@ -91,7 +91,7 @@ static void remove_files(const struct file *files, size_t n)
 			unlink(files[i].path);
 }
 
-/* Writes the new files. After an error none of them is left. */
+/* Writes the new files. After an error, removes all files that it has written. */
 static int write_files(const struct file *files, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -178,7 +178,7 @@ int ctl_cmd_join(const struct ctl_args *a)
 	if (r == CTL_OK && !a->dry_run)
 		r = ctl_setup_look_at_agent(a, &agent_runs);
 	if (r == CTL_OK && !a->dry_run && (a->yes || ctl_setup_consents())) {
-		/* The operator may have answered late, or another join ran meanwhile. */
+		/* Check again, because another join may have run before the operator answered. */
 		r = refuse_existing();
 		for (size_t k = 0; k < n && r == CTL_OK; k++)
 			r = check_file(&files[k]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * 'plenum join' and 'plenum cluster invite': an invitation is a file with all that a new host must
- * know of its cluster; a join asks the cluster's etcd for the pools, makes a configuration and has
- * the agent apply it. Only the files of this folder include this header.
+ * 'plenum join' and 'plenum cluster invite'. An invitation is a file with all data that a new host
+ * needs to join its cluster. 'plenum join' asks the cluster's etcd for the pools, makes a
+ * configuration, and makes the agent apply it. Only the files of this folder include this header.
  */
 #ifndef PLENUM_AGENT_CTL_JOIN_H
 #define PLENUM_AGENT_CTL_JOIN_H
@@ -17,7 +17,8 @@
 #define JOIN_PASSWORD_FILE PLENUM_SYSCONFDIR "/etcd.password"
 #define JOIN_FILE_BYTES_MAX (256U << 10)
 
-/* What an invitation, or the command line, says of the cluster. Texts are borrowed from `all`. */
+/* The data about the cluster from an invitation and from the command line. Texts are borrowed from
+ * `all`. */
 struct invitation {
 	json_t *all;
 	const char *cluster, *ca, *user, *password, *security, *secret; /* NULL: not given */

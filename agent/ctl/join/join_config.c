@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Makes the configuration of a host that joins a cluster: its legs by --nic, by the invitation, or
- * by the addresses that its interfaces have in the subnets of pools. */
+/* Makes the configuration of a host that joins a cluster. The legs come from --nic, from the
+ * invitation, or from interfaces that have an address in the subnet of a pool. */
 #include "agent/ctl/join/ctl_join.h"
 #include "netcfg/base/file.h"
 #include "netcfg/host/kernel.h"
@@ -67,7 +67,7 @@ static int complain_count(void)
 	return CTL_DATA;
 }
 
-/* Takes POOL=DEVICE or POOL={MATCH}. */
+/* Adds a leg from the text POOL=DEVICE or POOL={MATCH}. */
 static int add_nic(struct legs *l, const char *text, const struct cluster_pool *pools, size_t n)
 {
 	const size_t len = strcspn(text, "=");
@@ -97,7 +97,7 @@ static int add_nic(struct legs *l, const char *text, const struct cluster_pool *
 	return CTL_OK;
 }
 
-/* Takes a leg of the invitation. JSON is valid YAML too. */
+/* Adds a leg from the invitation, whose JSON is valid YAML too. */
 static int add_invited(struct legs *l, const json_t *o, const struct cluster_pool *pools, size_t n)
 {
 	const char *name = json_string_value(json_object_get(o, "pool"));
@@ -130,7 +130,7 @@ static bool has_address_in(const struct inventory *inv, const struct ip_prefix *
 	return false;
 }
 
-/* Takes the pools in whose subnets this host has an address. */
+/* Adds a leg for each pool in whose subnet this host has an address. */
 static int add_by_subnet(struct legs *l, const struct cluster_pool *pools, size_t n,
 			 const struct inventory *inv)
 {
@@ -252,7 +252,7 @@ static bool any_match(const struct legs *l)
 	return false;
 }
 
-/* Writes the management interface, which a leg with match needs so that it never takes it. */
+/* Writes the management interface, so that a leg with match never selects it. */
 static int put_management(FILE *f, const struct legs *l, const struct inventory *inv)
 {
 	const struct inv_link *management = generate_management(inv);

@@ -38,7 +38,7 @@ static bool all_texts(const json_t *list)
 	return json_array_size(list) > 0;
 }
 
-/* Returns whether the member, if there is one, is a text, and the file may have it. */
+/* Returns whether the member is absent, or is a text that the file may contain. */
 static bool member_is_valid(const char *file, const char *key, const json_t *value)
 {
 	static const char *const texts[] = {"cluster",	"ca",	     "user",	   "password",
@@ -122,7 +122,7 @@ static int read_file(const char *file, json_t **ret)
 	return is_expired(file, *ret) ? CTL_DATA : CTL_OK;
 }
 
-/* Adds the arguments of the command line to the invitation. */
+/* Adds the values of the command line's options to the invitation. */
 static void add_arguments(json_t *all, const char *url, const char *cluster)
 {
 	json_t *urls = json_array();

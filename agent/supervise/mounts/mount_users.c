@@ -424,12 +424,12 @@ static int on_late(void *user)
 {
 	struct mount_search *s = user;
 
-	if (s->killed) { /* the kernel does not let the child end */
+	if (s->killed) { /* the child does not end, because it is blocked in the kernel */
 		conclude(s, 0);
 		return 0;
 	}
 	s->killed = true;
-	kill(child_task_pid(s->child), SIGKILL); /* it is not reaped yet */
+	kill(child_task_pid(s->child), SIGKILL); /* the child is not reaped yet */
 	loop_timer_arm(s->timer, NSEC_PER_SEC);
 	return 0;
 }
@@ -466,7 +466,7 @@ int mount_search_start(struct loop *loop, const char *const *paths, size_t n,
 		s->found = NULL;
 	r = s->found ? copy_paths(s, paths, n) : -ENOMEM;
 	if (r == 0) {
-		s->found->incomplete = true; /* until the child has ended the search */
+		s->found->incomplete = true; /* wait until the child has ended the search */
 		r = loop_add_timer(loop, NSEC_PER_MSEC, on_late, s, &s->timer);
 	}
 	if (r >= 0)
@@ -492,7 +492,7 @@ struct mount_search *mount_search_cancel(struct mount_search *s)
 
 /* ------------------------------------------------------------------ texts */
 
-#define NAMED_MAX 5U /* processes that a sentence names */
+#define NAMED_MAX 5U /* maximum number of processes that a sentence names */
 
 bool mount_users_any(const struct mount_users *u)
 {

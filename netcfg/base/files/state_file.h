@@ -75,7 +75,7 @@ struct state_file {
  * read the complete lines with state_file_line. The caller calls state_file_done in all cases, even
  * after an error. */
 int state_file_read(struct state_file *f, const struct state_kind *kind, const char *path);
-/* Parses `text`, the content of a record file, in the same way. */
+/* Like state_file_read(), but parses `text`, which is the content of a record file. */
 int state_file_parse(struct state_file *f, const struct state_kind *kind, const char *text);
 void state_file_done(struct state_file *f);
 

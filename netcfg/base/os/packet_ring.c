@@ -27,7 +27,7 @@ void packet_writer_init(struct packet_writer *w, void *memory, uint64_t bytes, u
 {
 	*w = (struct packet_writer){
 		.ring = memory, .bytes = bytes, .snap_bytes = MIN_OF(snap_bytes, PACKET_SNAP_MAX)};
-	/* Pairs with packet_reader_joined. */
+	/* The reader sees this value in packet_reader_joined(). */
 	__atomic_store_n(&w->ring->joined, 1, __ATOMIC_RELEASE);
 }
 
@@ -53,8 +53,8 @@ bool packet_writer_put(struct packet_writer *w, struct packet_record *r,
 	struct packet_ring *ring = w->ring;
 	uint32_t left = MIN_OF(r->wire_bytes, w->snap_bytes);
 	bool is_packet = r->direction != PACKET_KEY;
-	/* Pairs with packet_reader_take, so that the writer does not overwrite bytes that the
-	 * reader still copies. */
+	/* The reader moves the tail in packet_reader_take() after it has copied a record. So the
+	 * writer does not overwrite bytes that the reader still copies. */
 	uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE), at = w->head, space;
 
 	space = space_of(left);
@@ -76,14 +76,14 @@ bool packet_writer_put(struct packet_writer *w, struct packet_record *r,
 		left -= len;
 	}
 	w->head += space;
-	/* Pairs with packet_reader_next. */
+	/* A reader that sees the new head, in packet_reader_next(), also sees the record. */
 	__atomic_store_n(&ring->head, w->head, __ATOMIC_RELEASE);
 	return true;
 }
 
 void packet_writer_done(struct packet_writer *w)
 {
-	/* Pairs with packet_reader_joined. */
+	/* The reader sees this value in packet_reader_joined(). */
 	__atomic_store_n(&w->ring->joined, 2, __ATOMIC_RELEASE);
 }
 
@@ -130,7 +130,7 @@ void packet_reader_take(struct packet_reader *r, const struct packet_record *rec
 
 bool packet_reader_joined(const struct packet_reader *r)
 {
-	/* Pairs with packet_writer_init and packet_writer_done. */
+	/* The writer sets this value in packet_writer_init() and packet_writer_done(). */
 	return __atomic_load_n(&r->ring->joined, __ATOMIC_ACQUIRE) == 1;
 }
 

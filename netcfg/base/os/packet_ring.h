@@ -40,10 +40,10 @@ struct packet_record {
 
 struct packet_ring { /* the shared memory; records follow after PACKET_RING_HEAD_BYTES */
 	/* The members up to ports are written by the writer alone. */
-	/* 1: the writer has mapped the ring; 2: the writer has finished. Pairs with
+	/* 1: the writer has mapped the ring; 2: the writer has finished. Read by
 	 * packet_reader_joined(). */
 	uint64_t joined;
-	uint64_t head; /* bytes written since the start; pairs with packet_reader_next */
+	uint64_t head; /* bytes written since the start */
 	struct {
 		/* packets offered, including dropped ones; a relaxed atomic, whose value orders no
 		 * other access */
@@ -52,7 +52,7 @@ struct packet_ring { /* the shared memory; records follow after PACKET_RING_HEAD
 		uint64_t dropped;
 	} ports[PACKET_RING_PORTS];
 	/* Only the reader writes this member. */
-	_Alignas(64) uint64_t tail; /* bytes read since the start; pairs with packet_writer_put */
+	_Alignas(64) uint64_t tail; /* bytes read since the start */
 };
 #define PACKET_RING_HEAD_BYTES 4096U
 

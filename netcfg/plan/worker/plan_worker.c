@@ -209,7 +209,7 @@ static void leg_add_ports(struct plan_builder *b, const struct plan_leg *leg)
 		have += worker_add_port(b, leg, i);
 	if (have == b->plan->n_workers)
 		return;
-	/* workers that have an address of the pool run, the others do not */
+	/* not an error: the workers that have an address of the pool run, and the others do not */
 	if (leg->network->pool[0]) {
 		struct reason why;
 
