@@ -34,7 +34,7 @@ struct rollout_host {
 	char why[CLUSTER_TEXT_MAX]; /* why the apply failed; "": unknown */
 	/* The document in the files, read when the file has changed. */
 	struct stat seen;
-	char hash[ROLLOUT_HASH_MAX]; /* "": there is no file */
+	char hash[ROLLOUT_HASH_MAX]; /* "": the file does not exist */
 };
 
 /* ---- the document in the files ---- */
@@ -45,7 +45,7 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
 	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* Returns the hash of the document in the files, or "" if there is none. */
+/* Returns the hash of the document in the files, or "" if the files have no document. */
 static const char *hash_on_disk(struct agent *a)
 {
 	struct rollout_host *h = a->rollout_host;

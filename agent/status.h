@@ -95,7 +95,7 @@ struct status_mount {
 	uint64_t waited_ns; /* how long requests have waited for that, all together */
 	/* The members down to limits are set by status_collect_hosts(). */
 	const char *state;	      /* static text: served, waits, unknown */
-	char reason[HEALTH_TEXT_MAX]; /* why it is not served; "": there is no reason */
+	char reason[HEALTH_TEXT_MAX]; /* why it is not served; "": no reason is known */
 	int64_t since_s, open_files;  /* -1: unknown */
 	bool read_only;
 	uint32_t soft_s; /* 0: a hard mount */

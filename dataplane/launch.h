@@ -203,8 +203,8 @@ struct launch_client { /* compute: a rule that says which clients may use an exp
 	bool read_only;
 	enum launch_squash squash;
 	uint32_t anonuid, anongid;
-	/* Ranges in launch_config.ids: first the users' ranges, then the groups'. If there are
-	 * none, ids stay the same. */
+	/* Ranges in launch_config.ids: first the users' ranges, then the groups'. Without ranges,
+	 * ids stay the same. */
 	uint32_t first_ids, n_uids, n_gids;
 	/* Range in launch_config.client_addrs: the addresses of `host`. Without a cluster key any
 	 * client could claim that name, so the rule matches only sessions from one of these

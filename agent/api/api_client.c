@@ -96,7 +96,7 @@ static int watch(struct api_client *cl, bool wants_room)
 
 /* ---- receiving ---- */
 
-/* Returns the number of bytes received, 0 if there are none, or negative errno. */
+/* Returns the number of bytes received, 0 if no bytes are waiting, or negative errno. */
 static ssize_t receive(struct api_client *cl, char *buf, size_t size)
 {
 	ssize_t n;
@@ -132,7 +132,8 @@ static void consume(struct api_client *cl, size_t n)
 	cl->in = NULL;
 }
 
-/* Reads further bytes of a head. Returns their number, 0 if there are none, or negative errno. */
+/* Reads further bytes of a head. Returns their number, 0 if no bytes are waiting, or negative
+ * errno. */
 static ssize_t receive_head(struct api_client *cl)
 {
 	char bytes[API_HEAD_BYTES_MAX], *all;

@@ -69,7 +69,8 @@ struct api_client { /* a connection that the monitor has passed on */
 	enum access_role login_role; /* ACCESS_NONE: the monitor has given none */
 	uint64_t login_generation;   /* value of api.generation when the monitor answered */
 	struct loop_source *source;
-	char *in; /* received bytes that no request has consumed yet; NULL: there are none */
+	char *in; /* received bytes that no request has consumed yet; NULL: all bytes are
+		     consumed */
 	size_t in_len;
 	struct api_out out;
 	struct api_call *call; /* the current request; NULL: the connection waits for a request */
@@ -103,7 +104,7 @@ struct api_call { /* a client's request */
 	char link[API_LIST_LINK_MAX]; /* value of the header Link; "": none */
 	struct privsep_reply reply;
 	int reply_fd;
-	struct api_error error;	   /* http_status 0: there is no answer yet */
+	struct api_error error;	   /* http_status 0: not answered yet */
 	struct api_stream *stream; /* NULL: the answer is not a stream */
 	struct api_call *next;
 	struct api_head head; /* points into head_text */

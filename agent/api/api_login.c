@@ -22,7 +22,7 @@ bool api_login_is_needed(const struct api *a, const struct api_call *c)
 	       !(strcmp(url, "/") == 0 && accept && strstr(accept, "text/html"));
 }
 
-/* Returns the token of "Bearer TOKEN" (RFC 6750), or NULL if there is none. */
+/* Returns the token of "Bearer TOKEN" (RFC 6750), or NULL if the text has another form. */
 static const char *token_of(const struct api_call *c)
 {
 	static const char scheme[] = "bearer ";

@@ -106,8 +106,8 @@ static bool selects(const struct api_tail_cursor *c, const struct api_tail_entry
 	       (!c->source[0] || strcmp(e->source, c->source) == 0);
 }
 
-/* Returns the index of the first event whose number is `seq` or higher, or t->n if there is
- * none. */
+/* Returns the index of the first event whose number is `seq` or higher, or t->n if all events have
+ * lower numbers. */
 static size_t find(const struct api_tail *t, uint64_t seq)
 {
 	size_t low = 0, high = t->n;

@@ -19,7 +19,7 @@ struct api_tail_entry {
 struct api_tail { /* all bytes are 0 as long as no events are known */
 	struct api_tail_entry ring[EVENTS_KEPT];
 	size_t first, n;
-	/* Values from the last answer of GET /v1/events; instance 0: there was no answer yet. */
+	/* Values from the last answer of GET /v1/events; instance 0: no answer has arrived yet. */
 	uint64_t instance, next;
 };
 

@@ -117,7 +117,8 @@ int applier_order(const struct applier *ap, bool keep, const char *by);
  * returns NULL. */
 struct applier *applier_forget(struct applier *ap);
 enum applier_stage applier_stage(const struct applier *ap);
-/* Returns the peer from which a waiting applier still needs an answer, or "" if there is none. */
+/* Returns the peer from which a waiting applier still needs an answer, or "" if it needs no answer.
+ */
 const char *applier_unreachable(const struct applier *ap);
 pid_t applier_pid(const struct applier *ap);
 

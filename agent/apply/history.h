@@ -63,8 +63,8 @@ uint64_t history_begin(struct history *h, const char *by, const char *what);
 void history_end(struct history *h, uint64_t number, enum history_outcome outcome, uint64_t steps,
 		 const char *text, const char *yaml);
 /* Sets the outcome of open entries to HISTORY_UNKNOWN, because no apply of a previous agent is
- * running. but: ID of an apply that may still be running, so its entry stays open; 0: there is
- * none. */
+ * running. but: ID of an apply that may still be running, so its entry stays open; 0: no apply is
+ * running. */
 void history_close_stale(struct history *h, uint64_t but);
 /* Returns the entry of that apply, or the entry that it shares with others, borrowed. Returns NULL
  * if there is no such number. */
@@ -72,10 +72,10 @@ const struct history_entry *history_find(const struct history *h, uint64_t numbe
 /* Returns the latest apply whose configuration was kept or waits for its confirmation, borrowed;
  * NULL if there is none. */
 const struct history_entry *history_last(const struct history *h);
-/* Returns the number of the latest kept apply whose configuration differs from yaml, or 0 if there
- * is none. yaml: the running configuration; NULL: no configuration runs. The function compares
- * texts, because an apply may have left the configuration unchanged, and because the running
- * configuration may be older than the latest apply. */
+/* Returns the number of the latest kept apply whose configuration differs from yaml, or 0 if no
+ * kept apply differs. yaml: the running configuration; NULL: no configuration runs. The function
+ * compares texts, because an apply may have left the configuration unchanged, and because the
+ * running configuration may be older than the latest apply. */
 uint64_t history_kept_other(const struct history *h, const char *yaml);
 /* Returns whether yaml is the same text as the configuration of the latest kept apply. */
 bool history_is_last(const struct history *h, const char *yaml);

@@ -31,8 +31,8 @@ char *store_shown_file(const struct store *st, const char *file)
 	return strdup(name && strcmp(name + 1, STORE_WHOLE) == 0 ? "staged.yaml" : file);
 }
 
-/* Returns the length of a text such as " on line 7" at the start of `text`, or 0 if there is none
- * or a file name follows. */
+/* Returns the length of a text such as " on line 7" at the start of `text`, or 0 if `text` does not
+ * start so, or a file name follows. */
 static size_t bare_line(const char *text)
 {
 	size_t head = strlen(" on line "), n;
@@ -44,7 +44,7 @@ static size_t bare_line(const char *text)
 }
 
 /* Returns the length of the path of a temporary drop-in folder at the start of `text`, or 0 if
- * there is none. */
+ * `text` does not start with such a path. */
 static size_t dropins_length(const struct store *st, const char *text)
 {
 	static const char dropins[] = "/plenum.d/";

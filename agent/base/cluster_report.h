@@ -39,7 +39,7 @@ struct cluster_report {
 	uint32_t registered; /* 1: the store has this host's keys, with a valid lease */
 	uint32_t trouble;    /* enum cluster_trouble */
 	uint32_t looked_up;  /* 1: the keys of all servers were read, and no read failed since */
-	uint64_t lease_s;    /* duration of the lease in seconds; 0: there is none */
+	uint64_t lease_s;    /* duration of the lease in seconds; 0: this host has no lease */
 	char endpoint[CLUSTER_URL_MAX]; /* the endpoint in use; "": none has answered yet */
 	char text[CLUSTER_TEXT_MAX];	/* the error, or for CLUSTER_NAME_TAKEN the other host */
 };
@@ -52,8 +52,8 @@ struct cluster_addr {
 
 struct cluster_server { /* a server as its host has published it */
 	char host[PLENUM_NAME_MAX];
-	uint32_t registered; /* 0: the store has no key of this server now, so there are no
-				addresses */
+	uint32_t registered; /* 0: the store has no key of this server now, so its addresses are
+				unknown */
 	uint32_t n_addrs;
 	struct cluster_addr addrs[CLUSTER_ADDRS_MAX];
 };
@@ -84,8 +84,8 @@ struct cluster_pool_report {
 	char cluster[PLENUM_NAME_MAX]; /* cluster to which the pool belongs */
 	uint32_t state;		       /* enum cluster_pool_state */
 	uint32_t n_total, at, n;
-	/* In the states UNKNOWN and FAILING the pool has only its name, and there are no
-	 * addresses. */
+	/* In the states UNKNOWN and FAILING, only the pool's name is set, and the list of addresses
+	 * is empty. */
 	struct cluster_pool pool;
 	struct ip_addr addrs[CLUSTER_POOL_CHUNK];
 	char text[CLUSTER_TEXT_MAX]; /* why addresses are missing; "": no address is missing */

@@ -68,7 +68,7 @@ void events_restore(struct events *ev, const struct events_entry *entries, size_
  * short. */
 struct events_entry *events_copy(const struct events *ev, uint64_t after, size_t *ret_n);
 
-/* Returns the number of the latest kept event, or 0 if there is none. */
+/* Returns the number of the latest kept event, or 0 if no event is kept. */
 uint64_t events_newest(const struct events *ev);
 
 /* Selects events; zeroed: all of them. */

@@ -18,7 +18,8 @@
 struct memory_group {
 	char root[160]; /* folder in which control groups are mounted */
 	char name[256]; /* the agent's group below root: "" or "/system.slice/..." */
-	bool is_known;	/* false: there is no group of version 2 with a memory controller */
+	bool is_known;	/* false: the host has no control group of version 2 with a memory
+			   controller */
 	/* The kernel's count of killed processes at the last call, for any reason. */
 	uint64_t n_kills;
 	uint64_t n_limits;  /* how often the group or one of its parents has reached its limit, as

@@ -233,7 +233,7 @@ struct privsep_put_staged { /* the configuration is in a sealed memfd */
 };
 struct privsep_net { /* a leg by its name; NET_ADD and NET_SET have JSON in a sealed memfd */
 	char name[PLENUM_NAME_MAX];
-	uint64_t len; /* length of the JSON in bytes; 0: there is no JSON */
+	uint64_t len; /* length of the JSON in bytes; 0: the message has no JSON */
 };
 struct privsep_apply {
 	/* Time in seconds until an unconfirmed apply is rolled back; 0: the policy of the

@@ -85,7 +85,7 @@ struct clients_rights {
 	uid_t *users;  /* owned */
 	gid_t *groups; /* owned */
 	size_t n_users, n_groups;
-	gid_t readers; /* (gid_t)-1: there is no such group */
+	gid_t readers; /* (gid_t)-1: the group does not exist */
 };
 void clients_rights_done(struct clients_rights *r);
 /*

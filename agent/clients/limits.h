@@ -49,7 +49,8 @@ uint64_t limits_fail(struct limits *l, const struct ip_addr *key, uint64_t now_n
 bool limits_report(struct limits *l, const struct ip_addr *key, uint64_t now_ns,
 		   unsigned *ret_others);
 /* Finds an address with refusals that got no event, and whose next event is due now. *ret_others:
- * count of these refusals, which the caller reports. Returns false if there is no such address. */
+ * count of these refusals, which the caller reports. Returns false if no address has such refusals.
+ */
 bool limits_next_unreported(struct limits *l, uint64_t now_ns, struct ip_addr *ret_key,
 			    unsigned *ret_others);
 

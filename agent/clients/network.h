@@ -54,7 +54,7 @@ int network_peer(int fd, struct ip_addr *ret);
  * vanished. */
 void network_tune(int fd);
 /* Lists the problems of the address, the files and the certificate, one sentence each; the list is
- * empty if there are none. Returns NULL if memory is short. */
+ * empty if all of them work. Returns NULL if memory is short. */
 json_t *network_problems(const struct network *n, uint64_t now_s);
 
 #endif

@@ -132,9 +132,9 @@ bool cluster_pools_is_wanted(const json_t *wanted, const char *name);
  * more than their pools and servers, or if `other` adds nothing. */
 char *cluster_pools_refresh(const char *settings, const struct plan_pools *known);
 char *cluster_pools_add(const char *settings, const char *other, json_t **pools);
-/* Call when another host has registered this host's name. Excludes the known addresses from plans,
- * unless the store has confirmed some of them since the agent started: then this host runs with
- * them, and keeps them. Returns whether that is a change. */
+/* Call when another host has registered this host's name. Excludes the known addresses from plans.
+ * If the store has confirmed some of the addresses since the agent started, this host already uses
+ * them, and the addresses stay in plans. Returns whether it has excluded them now. */
 bool cluster_pools_withhold(struct plan_pools *known);
 /* If the record has too many pools, drops those that are not wanted. Until then it keeps former
  * pools, because an apply on trial may be rolled back. */

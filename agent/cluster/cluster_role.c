@@ -366,8 +366,8 @@ static int publish(struct cluster_role *c, const struct privsep_cluster_text *m,
 	return member_publish(c->member, m->what ? RECORD_STATE : RECORD_SERVING, text);
 }
 
-/* Answers a request of the monitor with the text or, if text is NULL, with the reason why there is
- * none. */
+/* Answers a request of the monitor with the text. If text is NULL, answers with the reason why the
+ * role could not make it. */
 static void answer(uint64_t id, const char *text, enum cluster_trouble trouble, const char *why)
 {
 	struct privsep_msg m = {.type = PRIVSEP_CLUSTER_ANSWER, .cluster_answer = {.id = id}};

@@ -32,7 +32,7 @@ char *etcd_txn_request(const struct kv_txn *t);
 char *etcd_grant_request(uint64_t ttl_s);
 char *etcd_renew_request(uint64_t lease);
 char *etcd_login_request(const char *user, const char *password);
-/* Returns one request per line. All of them are sent on one stream, so that one stream watches all
+/* Returns one request per line. All requests are sent on one stream, so that one stream watches all
  * keys. */
 char *etcd_watch_request(const char *const *keys, size_t n, uint64_t revision);
 

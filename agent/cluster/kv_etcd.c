@@ -31,7 +31,7 @@ struct request {
 };
 
 struct watch {
-	struct http_call *http; /* NULL: there is no watch, or its stream has ended */
+	struct http_call *http; /* NULL: no watch has begun, or its stream has ended */
 	bool active, ended;
 	/* counts the watches of this object, to notice that a callback has replaced the watch */
 	unsigned number;

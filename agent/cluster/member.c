@@ -284,7 +284,7 @@ static int write_key(struct member *m, enum record_kind kind)
 	return m->setup.ops->txn(m->setup.kv, &t, on_written, m);
 }
 
-/* Starts the next operation. Returns 1 if one was started, 0 if there is nothing to do now, or
+/* Starts the next operation. Returns 1 if an operation was started, 0 if nothing is due now, or
  * negative errno. */
 static int begin(struct member *m, uint64_t now)
 {

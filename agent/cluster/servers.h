@@ -28,8 +28,9 @@ struct servers {
 };
 
 void servers_done(struct servers *s);
-/* Reads the file and counts this start, or makes an identity if there is no file. Returns 0, or a
- * negative errno of state_file.h; then there are no servers, and the identity is new. */
+/* Reads the file and counts this start, or makes an identity if the file does not exist. Returns 0,
+ * or a negative errno of state_file.h; the list of servers is then empty, and the identity is new.
+ */
 int servers_load(struct servers *s, const char *path);
 int servers_save(const struct servers *s, const char *path);
 /* Drops all servers if they belong to another cluster. Returns whether there were any. */

@@ -430,8 +430,8 @@ static bool is_undone(const struct history *h, const char *now, struct reason *w
 	return true;
 }
 
-/* Returns the number of the apply before the running one, or 0 with the error in r if there is
- * none. */
+/* Returns the number of the apply before the running one. If this is the first apply, returns 0
+ * with the error in r. */
 static uint64_t one_before(struct agent *a, struct control_reply *r)
 {
 	const struct history *h = &a->reconcile.records.history;

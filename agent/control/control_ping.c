@@ -45,7 +45,7 @@ static bool is_peer(const struct launch_mount *m, const char *peer)
 	return false;
 }
 
-/* Reads path i from the worker's statistics page. Returns false if there are no more paths. */
+/* Reads path i from the worker's statistics page. Returns false if the worker has fewer paths. */
 static bool path_read(const struct sup_worker *w, uint64_t i, struct launch_path_stats *ret)
 {
 	const struct launch_path_stats *p = &w->stats->paths[i];

@@ -129,7 +129,7 @@ const char *control_text(struct control_reply *r)
 	json_decref(r->json);
 	r->json = NULL;
 	if (!r->text && r->content == PRIVSEP_PCAPNG)
-		return ""; /* there are no packets yet */
+		return ""; /* no packets have arrived yet */
 	if (!r->text)
 		r->http_status = 500;
 	return r->text ? r->text : out_of_memory;

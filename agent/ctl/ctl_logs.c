@@ -85,7 +85,7 @@ static int follow(struct logs *l)
 
 /* ---- the place of the log without a journal ---- */
 
-/* Finds the process in the list. Returns false if there is none with that ID. */
+/* Finds the process in the list. Returns false if no process has that ID. */
 static bool find_process(const struct logs *l, const json_t *processes, json_int_t *ret_pid)
 {
 	const json_t *p;

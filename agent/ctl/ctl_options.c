@@ -23,7 +23,7 @@ enum kind {
 
 static const struct ctl_option {
 	const char *name;
-	char letter; /* 0: there is no short form */
+	char letter; /* 0: the option has no short form */
 	enum kind kind;
 	uint64_t takes;
 	size_t offset;

@@ -91,8 +91,8 @@ static int refuse_file(const char *path, int e, const struct reason *why)
 	return e == -EPERM || e == -EACCES ? CTL_NO_PERMISSION : CTL_NO_INPUT;
 }
 
-/* Returns the token in the text: its only word, of visible ASCII characters. NULL: there is none.
- */
+/* Returns the token in the text: its only word, of visible ASCII characters. NULL: the text has
+ * another form. */
 static char *only_word(char *text, size_t len)
 {
 	static const char blanks[] = " \t\r\n";

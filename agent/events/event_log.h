@@ -32,14 +32,15 @@ struct event_log {
 	uint64_t instance; /* instance to which the numbers belong; 0: unknown */
 	size_t n_damaged;  /* count of lines that cannot be used */
 	bool incomplete;   /* the last line has no newline */
-	unsigned newer;	   /* version of a newer file, which is not used; 0: there is none */
+	unsigned newer;	   /* version of a newer file, which is not used; 0: neither file is
+			      newer */
 	bool headless;	   /* a file lacks a valid first line */
 };
 
 void event_log_done(struct event_log *log);
 /* Adds the events of one segment's text. Returns 0 or -ENOMEM. */
 int event_log_parse(struct event_log *log, const char *text, size_t len);
-/* Reads both segments, the older one first. Returns 0, also if there are no files, or negative
+/* Reads both segments, the older one first. Returns 0, also if the files do not exist, or negative
  * errno if a file cannot be read; *log then has the events of the other file. */
 int event_log_read(struct event_log *log, const char *path);
 /* Returns whether all lines could be used. */

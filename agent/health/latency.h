@@ -31,8 +31,7 @@ struct latency {
 	size_t n;
 };
 
-/* The requests of one class in the window, added up over workers. Zeroed: there were no
- * requests. */
+/* The requests of one class in the window, added up over workers. Zeroed: no requests. */
 struct latency_window {
 	uint64_t requests, buckets[LAUNCH_LATENCY_LIMITS + 1];
 	uint64_t ns; /* length of the longest window of the workers */
@@ -40,7 +39,7 @@ struct latency_window {
 
 void latency_done(struct latency *l);
 /* Copies the counts of the workers whose last sample is old enough. Call about once a second. If
- * there is no memory for a worker's sample, the worker has no window. */
+ * memory is short for a worker's sample, the worker has no window. */
 void latency_look(struct latency *l, const struct sup *sup, uint64_t now_ns);
 /* Returns the number of entries of a running worker, or 0 if the worker does not run. */
 size_t latency_count(const struct sup_worker *w);
@@ -55,8 +54,8 @@ bool latency_add(const struct latency *l, const struct sup_worker *w, size_t ent
 		 const struct launch_latencies *total, uint64_t now_ns,
 		 struct latency_window windows[LAUNCH_REQUEST_CLASS_MAX]);
 /* Returns the duration that `percent` of the requests did not exceed, interpolated within its
- * bucket, or 0 if there were no requests. For the last bucket, which has no upper limit, returns
- * its lower limit. */
+ * bucket, or 0 without requests. For the last bucket, which has no upper limit, returns its lower
+ * limit. */
 uint64_t latency_quantile_ns(const struct latency_window *w, unsigned percent);
 /* Returns "read", "write", "sync" or "metadata". */
 const char *latency_class_to_string(enum launch_request_class c);

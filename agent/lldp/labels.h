@@ -29,7 +29,7 @@ struct label {
 
 struct labels {
 	struct label all[PLENUM_LEGS_MAX];
-	size_t n; /* 0: there is no plan yet */
+	size_t n; /* 0: no plan has been made yet */
 };
 
 /* The input of the functions below. */
@@ -45,7 +45,7 @@ enum label_source { LABEL_UNKNOWN, LABEL_BY_LLDP, LABEL_CONFIGURED, LABEL_SOURCE
 const char *label_source_to_string(enum label_source s);
 enum label_source label_source(const struct label *l);
 
-/* Returns the label of the leg, or NULL if there is no such leg. */
+/* Returns the label of the leg, or NULL if no leg has that name. */
 const struct label *labels_find(const struct labels *l, const char *leg);
 /* Writes to buf (PLENUM_NAME_MAX bytes) the label that LLDP gives a neighbour: the neighbour's
  * system name. If another known neighbour has the same name, the label is the chassis id. Returns

@@ -59,7 +59,7 @@ bool neighbours_hear(struct neighbours_link *l, const struct lldp_neighbour *sai
 /* Drops the entries of a link that lost its carrier. Returns whether it had entries. */
 bool neighbours_forget(struct neighbours_link *l, uint64_t now);
 /* Drops expired entries. Returns whether it dropped any. *ret_next: time of the next expiry, or
- * UINT64_MAX if there is none. */
+ * UINT64_MAX if no entry is left. */
 bool neighbours_expire(struct neighbours *t, uint64_t now, uint64_t *ret_next);
 /* Counts the systems on a link. For NEIGHBOURS_ONE, returns the entry that was received last;
  * otherwise NULL. */

@@ -16,7 +16,7 @@ struct page_file {
 	size_t len;		 /* in bytes */
 };
 
-/* Looks up a file by the path of a URL. Returns static data, or NULL if there is no such file. */
+/* Looks up a file by the path of a URL. Returns static data, or NULL if no file has that path. */
 const struct page_file *page_find(const char *path);
 
 #endif

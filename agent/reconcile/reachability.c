@@ -356,7 +356,7 @@ static size_t count_lost(struct agent *a)
 	if (v->unserved)
 		reason_copy_text(v->lost, sizeof(v->lost), unserved.text);
 	n_lost += v->unserved;
-	if (n_lost == 0) /* all peers answer, so there is no reason left */
+	if (n_lost == 0) /* all peers answer, so no reason is left */
 		v->lost[0] = '\0';
 	return n_lost;
 }

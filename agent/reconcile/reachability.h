@@ -25,7 +25,7 @@ bool reachability_decides(const struct reconcile *rec);
  * ends. */
 void reachability_answer_later(struct agent *a);
 /* Sets reachability.paths to the paths that must work after the apply: those that are up now, that
- * this run may interrupt, and that a worker will still use. There are none if the run is not
+ * this run may interrupt, and that a worker will still use. The list is empty if the run is not
  * ordered (reconcile_is_ordered()) or --force was given. */
 void reachability_before(struct agent *a);
 /* Starts the check of a pending apply whose workers are starting. Rolls the apply back if a peer

@@ -51,7 +51,7 @@ static int keep(struct agent *a, const struct reconcile_pending *p,
 	return reconcile_keep_config(a, p->source, p->entry, d);
 }
 
-/* Undoes the first apply of a host. There is no earlier configuration, so no worker runs
+/* Undoes the first apply of a host. The host has no earlier configuration, so no worker runs
  * afterwards. */
 static void run_nothing(struct agent *a)
 {

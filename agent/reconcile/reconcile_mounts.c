@@ -196,8 +196,8 @@ bool reconcile_mounts_lost(const struct agent *a, struct reason *why)
 }
 
 /* Finds the desired configuration to which a mount of worker w can be added: that of the same
- * worker or, if there is none, that of another client worker. Returns NULL if there is none;
- * programs on the mount then wait until the trial ends. */
+ * worker or, if there is none, that of another client worker. Returns NULL if the configuration has
+ * no client worker; programs on the mount then wait until the trial ends. */
 static struct launch_config *find_server(const struct sup_worker *w, struct launch_config *desired,
 					 size_t n)
 {

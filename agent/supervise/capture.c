@@ -118,7 +118,7 @@ struct capture *capture_free(struct capture *c)
 
 /* ---- selection of workers ---- */
 
-/* Returns the captured ports of a running process as a bit mask, or 0 if there are none. */
+/* Returns the captured ports of a running process as a bit mask, or 0 if no port is captured. */
 static uint32_t ports_of(const struct capture *c, const struct sup_worker *w)
 {
 	uint32_t ports = 0;
@@ -333,7 +333,7 @@ static struct ring *oldest(struct capture *c, uint64_t until_ns, struct packet_r
 	return found;
 }
 
-/* Adds one line with the session, the key number, the cipher and the cipher key. All of them are
+/* Adds one line with the session, the key number, the cipher and the cipher key. All values are
  * printed as numbers, so that a worker cannot put text of its choice into the file. */
 static void put_key(struct ring *r, const struct packet_record *rec, struct pcapng *out)
 {

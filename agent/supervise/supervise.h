@@ -203,7 +203,7 @@ bool sup_config_differs(const struct launch_config *want, const struct launch_co
  * legs of `is` are in `want` and keep their addresses. Legs may be added, and a leg may move to
  * another device. */
 bool sup_ports_follow(const struct launch_config *is, const struct launch_config *want);
-/* Returns the port of that leg, or NULL if there is none. */
+/* Returns the port of that leg, or NULL if the worker has no port there. */
 const struct launch_port *sup_port_find(const struct launch_config *c, const char *leg);
 /* Returns whether the ports are equal. Their labels are not compared. */
 bool sup_port_equal(const struct launch_port *a, const struct launch_port *b);
@@ -267,8 +267,8 @@ int sup_set_log_level(struct sup *s, uint32_t worker_id, enum log_level level);
 /* Makes a worker run an RDMA test. The result appears in `pinged`. Returns 0, -EBUSY if a test is
  * running, or -ENOTCONN if the worker does not run or does not read messages. */
 int sup_ping(struct sup *s, uint32_t worker_id, const struct launch_ping *p);
-/* Returns the memory with the file locks of clients, a borrowed descriptor, or -1 if there is none
- * yet. */
+/* Returns the memory with the file locks of clients, a borrowed descriptor, or -1 if it does not
+ * exist yet. */
 int sup_locks_fd(const struct sup *s);
 /* Makes a compute worker break the file lock with this id. The worker reports the result as an
  * event. Returns 0, or -ENOTCONN if none is up. */
@@ -301,15 +301,15 @@ bool sup_hold(struct sup *s, uint32_t worker_id, const char *by);
 int sup_release(struct sup *s, uint32_t worker_id);
 /* Returns whether the installed worker program differs from the one that workers execute. */
 bool sup_program_is_replaced(const struct sup *s);
-/* Returns whether no worker can start: there was no worker program when this agent started, and
- * there still is none. */
+/* Returns whether no worker can start: the worker program did not exist when this agent started,
+ * and still does not exist. */
 bool sup_program_is_missing(const struct sup *s);
 bool sup_is_idle(const struct sup *s); /* no process runs, and no unmount is in progress */
 /* Returns whether no wanted worker is starting, stopping or waiting to be restarted. */
 bool sup_is_settled(const struct sup *s);
 unsigned sup_count_processes(const struct sup *s);
 /* Returns the latest known problem of a served export, such as a path that leads to another folder
- * or a full file system. The reason is not set if there is no problem. */
+ * or a full file system. The reason is not set if the export has no problem. */
 const struct reason *sup_export_differs(const struct sup *s, const struct launch_export *e);
 /* Returns the number of removed files that are kept for clients which have them open. */
 unsigned sup_export_pinned(const struct sup *s, const char *export_name);

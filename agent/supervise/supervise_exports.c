@@ -250,7 +250,7 @@ unsigned sup_export_pinned(const struct sup *s, const char *export_name)
 /* ---- checks while an export is served ---- */
 
 /* Checks the path and the file system of a served export. why gets the problem, or is cleared if
- * there is none. Returns 0, or -EAGAIN if the result is not known yet. */
+ * the export has no problem. Returns 0, or -EAGAIN if the result is not known yet. */
 static int check_path(struct sup *s, const struct launch_export *e, struct export_record *r,
 		      struct reason *why)
 {
@@ -326,7 +326,8 @@ void sup_watch_exports(struct sup_worker *w)
 
 /* ---- file locks ---- */
 
-/* Time for which requests are collected, so that one write of the records serves all of them. */
+/* Requests that come within this time are collected, so that one write of the records serves all
+ * these requests. */
 #define LOCKS_SAVE_NS (5 * NSEC_PER_MSEC)
 
 int sup_give_locks(struct sup *s)

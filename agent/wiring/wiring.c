@@ -183,7 +183,7 @@ static void run_address(struct wiring *w, const struct wiring_leg *leg, struct w
 }
 
 /* Ends a conflict on a leg on which no probe may be sent, after WIRING_QUIET_NS without a packet of
- * the other host. Returns the time of that end, or UINT64_MAX if there is no conflict. */
+ * the other host. Returns the time of that end, or UINT64_MAX if no conflict is known. */
 static uint64_t run_quiet(struct wiring *w, const struct wiring_leg *leg, struct wiring_address *a,
 			  uint64_t now)
 {

@@ -154,8 +154,8 @@ void wiring_watch(struct wiring *w, struct wiring_view *view, uint64_t now);
  * are probed. */
 void wiring_carrier(struct wiring *w, uint32_t ifindex, bool carrier, uint64_t now);
 void wiring_hear(struct wiring *w, uint32_t ifindex, const struct address_claim *c, uint64_t now);
-/* Sends the packets that are due. Returns in how many ns the next one is due, or UINT64_MAX if
- * there is none. */
+/* Sends the packets that are due. Returns in how many ns the next packet is due, or UINT64_MAX if
+ * no packet is to be sent. */
 uint64_t wiring_run(struct wiring *w, uint64_t now);
 
 /* Sets whether a path to a peer's address of the leg's network works, which proves the cable

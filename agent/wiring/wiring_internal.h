@@ -11,7 +11,7 @@ static inline bool wiring_mac_equal(const struct mac_addr *a, const struct mac_a
 	return memcmp(a, b, sizeof(*a)) == 0;
 }
 
-/* Returns the leg with that interface index, or NULL if there is none. */
+/* Returns the leg with that interface index, or NULL if no leg has it. */
 const struct wiring_leg *wiring_leg_by_index(const struct wiring *w, uint32_t ifindex);
 /* Returns a random time between 3/4 and 5/4 of ns, so that hosts that start together do not keep
  * sending at the same time. */

@@ -100,7 +100,7 @@ static void add_addresses(const struct wiring_host *h, struct wiring_view *v)
 					    WIRING_REFUSED, &c->entries[i].by);
 }
 
-/* Returns the leg's first address of that family, or NULL if there is none. */
+/* Returns the leg's first address of that family, or NULL if the leg has none. */
 static const struct ip_addr *address_of(const struct wiring_view *v, const struct wiring_leg *leg,
 					uint8_t family)
 {
@@ -145,7 +145,7 @@ static void add_ask(struct wiring_view *v, enum wiring_question question,
 	v->n_asks++;
 }
 
-/* Returns the peer's first address in the leg's network, or NULL if there is none. */
+/* Returns the peer's first address in the leg's network, or NULL if the peer has none. */
 static const struct ip_addr *peer_in(const struct wiring_leg *leg, const struct ip_addr *ips,
 				     size_t n)
 {

@@ -38,7 +38,7 @@ struct wiring_host { /* inputs, all borrowed */
 };
 
 /* Makes the view for wiring_watch, which takes ownership of ret->own. Returns 0 or -ENOMEM; after
- * an error there is nothing to free. */
+ * an error the caller frees nothing. */
 int wiring_view_make(const struct wiring_host *h, struct wiring_view *ret);
 /* Learns peers from a worker's paths, and marks in proven the legs of w whose cable a path proves
  * right. Returns whether an address of a peer is new. */

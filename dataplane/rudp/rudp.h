@@ -321,7 +321,7 @@ unsigned rudp_session_count(const struct rudp *r);
 /* Returns the size of the table of sessions. All values of rudp_session_index() are less than
  * this. */
 unsigned rudp_session_table(const struct rudp *r);
-/* Returns the session with that index, or NULL if there is none. */
+/* Returns the session with that index, or NULL if the index is not in use. */
 const struct rudp_session *rudp_session_at(const struct rudp *r, unsigned index);
 /* Returns when the session last became up or, while it is connecting, when it began to connect. */
 uint64_t rudp_session_since_ns(const struct rudp_session *s);

@@ -94,7 +94,7 @@ struct rudp_session {
 	uint64_t peer_identity;	  /* peer_identity, peer_epoch: identity and epoch of the peer's
 				     rudp_config */
 	uint64_t replaced_number; /* client: peer_number of the former session, which the server
-				     ends; 0: there was none */
+				     ends; 0: the client had no session */
 	uint32_t peer_epoch;
 	bool is_client;
 	uint8_t state;			/* enum session_state */

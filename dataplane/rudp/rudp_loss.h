@@ -23,7 +23,7 @@ bool rudp_loss_packet(struct rudp_session *s, const struct pkt_rec *rec);
 void rudp_loss_move_all(struct rudp_session *s, struct rudp_path *p);
 /* Queues the announcements, and the chunks of small messages, that are in flight on the path, for
  * retransmission on other paths. oldest: only chunks of the oldest message. The packets stay in
- * flight on this path too. Returns false if there were none. */
+ * flight on this path too. Returns false if nothing was in flight. */
 bool rudp_loss_copy_small(struct rudp_session *s, struct rudp_path *p, bool oldest);
 /* Queues the chunks of all packets above this size for retransmission in smaller packets, because
  * such packets do not arrive. */

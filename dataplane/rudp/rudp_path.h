@@ -83,8 +83,8 @@ struct rudp_path {
 
 	/* Health of a path in state DOWN. A run is a series of answered probes with at most a few
 	 * unanswered ones. */
-	uint64_t answered_since; /* time of the first answer of the current run; 0: there is no run
-				  */
+	uint64_t answered_since; /* time of the first answer of the current run; 0: no run is in
+				    progress */
 	unsigned unanswered;	 /* count of probes sent since the last answer */
 	unsigned missed; /* how many probes were unanswered although a packet arrived on another
 			    path after the probe was sent */

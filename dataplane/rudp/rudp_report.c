@@ -39,7 +39,8 @@
 #define OUTAGE_NS (3 * NSEC_PER_SEC)
 #define OUTAGE_PROBES 8U
 
-/* Returns the loss share of the best other path, or RUDP_LOSS_UNKNOWN if there is none. */
+/* Returns the loss share of the best other path, or RUDP_LOSS_UNKNOWN if the peer has no other
+ * path. */
 static uint32_t sister_ppm(const struct rudp_session *s, const struct rudp_path *p, bool out)
 {
 	uint32_t best = RUDP_LOSS_UNKNOWN;

@@ -110,7 +110,7 @@ struct worker {
 					    address */
 	bool probed; /* the address that the ports share (failover) was probed */
 	uint64_t port_retry_ns, port_tick_ns[LAUNCH_PORTS_MAX], announce_ns[LAUNCH_PORTS_MAX];
-	struct worker_faults *faults; /* injected faults; NULL: there are none */
+	struct worker_faults *faults; /* injected faults; NULL: no fault is injected */
 	struct worker_active backup;  /* which port is active; used with cfg->failover */
 	uint32_t labels[LAUNCH_PORTS_MAX];
 	uint64_t backup_ns; /* when to check the links next */
@@ -298,7 +298,7 @@ void worker_send_port(struct worker *w, unsigned index, const struct launch_port
 void worker_send(struct worker *w, enum launch_msg_type type, int code, unsigned index,
 		 const char *text);
 void worker_send_ping(struct worker *w, const struct launch_ping *p);
-/* Sends LOCK_KEEP or LOCK_FORGET; drops the message while there is no agent. */
+/* Sends LOCK_KEEP or LOCK_FORGET; drops the message while no agent runs. */
 void worker_send_lock(void *user, const struct launch_msg *m);
 
 /* worker_report.c */

@@ -24,8 +24,8 @@
 struct compute_end {
 	struct fuse_server *back;
 	struct reason reported; /* the file server's reason that was reported last */
-	uint64_t full_ns; /* when a client was last refused because there was no free session; 0:
-			     never, or long ago */
+	uint64_t full_ns; /* when a client was last refused because no session was free; 0: never,
+			     or long ago */
 	struct worker_refused refused;
 };
 

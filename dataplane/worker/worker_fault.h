@@ -35,7 +35,7 @@ int worker_fault_tx(struct worker *w, unsigned way, const struct datagram_addr *
  * w->faults is set. */
 unsigned worker_fault_rx(struct worker *w, unsigned way, const struct port_rx *pkt);
 /* Sends or passes on packets whose delay is over, and ends expired faults. Returns when to call it
- * next; UINT64_MAX if there are no faults. */
+ * next; UINT64_MAX if no fault is injected. */
 uint64_t worker_fault_turn(struct worker *w);
 /* Writes the list of faults on the statistics page; call within its seqlock. */
 void worker_fault_publish(const struct worker *w);

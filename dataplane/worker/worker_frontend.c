@@ -73,7 +73,7 @@ static const struct launch_mount *config_of(const struct worker *w, unsigned i)
 	return is_mount_worker(w, i) ? &w->cfg->shared[i - w->cfg->n_mounts] : &w->cfg->mounts[i];
 }
 
-/* Finds the mount to which this session belongs; NULL if there is none. */
+/* Finds the mount to which this session belongs; NULL if it belongs to no mount. */
 static struct client_mount *mount_of(const struct worker *w, const struct rudp_session *s,
 				     unsigned *ret_index)
 {
@@ -704,9 +704,9 @@ static void refusal_format(const struct launch_mount *m, const struct rudp_sessi
 			 m->export_name, strerror(-code));
 }
 
-/* Reports that a server refuses a mount's session. Does not report the same code twice, nor
- * EREMOTE, nor EBUSY before it has lasted for BUSY_NS. The refusal is the worker's reason until the
- * mount is served. Returns whether the session belongs to a mount. */
+/* Reports that a server refuses a mount's session. Does not report the same code twice. Never
+ * reports EREMOTE, and reports EBUSY only when it has lasted for BUSY_NS. The refusal is the
+ * worker's reason until the mount is served. Returns whether the session belongs to a mount. */
 static bool client_report_refusal(struct worker *w, struct rudp_session *s, int code)
 {
 	char text[LAUNCH_REASON_MAX * 2];

@@ -10,8 +10,8 @@ void worker_send(struct worker *w, enum launch_msg_type type, int code, unsigned
 {
 	struct launch_msg m = {.type = type, .code = code, .index = index};
 
-	/* Drop events while there is no agent: the space in the socket is reserved for messages
-	 * that the next agent needs. */
+	/* Drop events while no agent runs: the space in the socket is reserved for messages that
+	 * the next agent needs. */
 	if (w->control_fd < 0 || (w->orphan_ns && type == LAUNCH_MSG_EVENT))
 		return;
 	reason_copy_text(m.text, sizeof(m.text), text ? text : "");
@@ -55,7 +55,7 @@ bool worker_hold(void *user, uint32_t export_index, uint64_t key, int fd)
 	if (fd >= 0)
 		return fdpass_send(w->control_fd, &m, sizeof(m), fd) != -EAGAIN;
 	/*
-	 * While there is no agent, the caller must retry the release. The next agent takes over the
+	 * While no agent runs, the caller must retry the release. The next agent takes over the
 	 * descriptors that the service manager or the descriptor holder has kept. If the agent
 	 * missed this release, the agent would keep the file open for ever.
 	 */

@@ -92,9 +92,9 @@ static void entry_free(struct worker_refused *r, struct worker_refused_entry *e)
 	r->n--;
 }
 
-/* Returns the entry of this mount at this address. If there is none, returns a free entry, or one
- * that is no longer listed, or NULL. A client with the same mount id at another address may be
- * another client, so it has its own entry. */
+/* Returns the entry of this mount at this address. If the list does not have it, returns a free
+ * entry, or one that is no longer listed, or NULL. A client with the same mount id at another
+ * address may be another client, so it has its own entry. */
 static struct worker_refused_entry *entry_for(struct worker_refused *r,
 					      const struct fuse_server_asked *q,
 					      const struct ip_addr *from)

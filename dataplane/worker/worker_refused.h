@@ -29,7 +29,7 @@ struct worker_refused_entry {
 struct worker_refused {
 	struct worker_refused_entry entries[LAUNCH_REFUSED_MAX];
 	unsigned n;	   /* count of entries in use */
-	uint64_t look_ns;  /* when to search for old entries next; 0: there are no entries */
+	uint64_t look_ns;  /* when to search for old entries next; 0: the list is empty */
 	uint64_t refusals; /* count of refusals since the start */
 };
 

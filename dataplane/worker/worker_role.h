@@ -68,7 +68,7 @@ struct worker_role {
 	 * LAUNCH_SERVES_NONE. */
 	uint64_t (*serves)(const struct worker *w, const struct rudp_session *s);
 	/* Adds to an entry of the list of sessions the values that only the role knows: requests
-	 * and lease. NULL: there are none. */
+	 * and lease. NULL: the role has no such values. */
 	void (*describe)(const struct worker *w, const struct rudp_session *s,
 			 struct launch_session *e);
 	/* Adds the role's part to the statistics page, within its seqlock. NULL: the role has no

@@ -58,11 +58,11 @@ int apply_commit(struct apply *a, struct apply_outcome *out);
  * and the reason, keeps the journal for apply_recover and returns negative errno. */
 int apply_rollback(struct apply *a, struct apply_outcome *out);
 /*
- * Rolls back an uncommitted journal and removes it. Returns 0, even if there is nothing to do.
- * Returns -EBUSY if the process that writes the journal is alive, or -EBADMSG if the file is not a
- * journal of this version. If a step fails, returns its negative errno and keeps the journal. A
- * journal from before a reboot or of another network namespace needs no rollback: it is removed,
- * and out->why says so. *out is always written.
+ * Rolls back an uncommitted journal and removes it. Returns 0, also without a journal. Returns
+ * -EBUSY if the process that writes the journal is alive, or -EBADMSG if the file is not a journal
+ * of this version. If a step fails, returns its negative errno and keeps the journal. A journal
+ * from before a reboot or of another network namespace needs no rollback: it is removed, and
+ * out->why says so. *out is always written.
  */
 int apply_recover(struct kernel *k, const char *journal, struct apply_outcome *out);
 /*

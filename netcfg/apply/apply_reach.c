@@ -159,7 +159,7 @@ static const struct spec_peer *peer_find(const struct spec *spec, const struct i
 
 /* Returns the leg that now carries the traffic of the target's leg: the same leg, or the bond whose
  * port its device became. If the leg has disappeared, returns any leg in the target's subnet, or
- * NULL if there is none. */
+ * NULL if no leg is in that subnet. */
 static const struct plan_leg_info *leg_now(const struct view *v, const struct apply_reach_target *t)
 {
 	const struct plan_leg_info *leg = leg_find(v, t->leg);

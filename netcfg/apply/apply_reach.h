@@ -26,7 +26,7 @@ struct apply_reach {
 };
 
 /* Finds the targets of the configuration `running` that answer now. running NULL: nothing runs, so
- * there are no targets. Takes at most a second. Returns 0, or negative errno with an empty ret. */
+ * nothing is a target. Takes at most a second. Returns 0, or negative errno with an empty ret. */
 int apply_reach_before(struct kernel *k, const struct spec *running, const struct plan_context *ctx,
 		       struct apply_reach *ret);
 /* Checks until deadline_ns of clock_now_ns() that these targets answer with the new, applied

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Parses, prints and compares IP addresses, prefixes, ranges and MAC addresses. All of them are
+ * Parses, prints and compares IP addresses, prefixes, ranges and MAC addresses. All these types are
  * plain values without heap memory. IPv4 and IPv6 are treated alike; texts have the form of
  * inet_ntop(3).
  */

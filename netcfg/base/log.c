@@ -101,7 +101,7 @@ void log_write(enum log_level level, const char *fmt, ...)
 	make_printable(line + head, len - head);
 	line[len++] = '\n';
 	/* One write per line, so that lines of several processes do not mix. A failed write is
-	 * ignored: there is no other place to report it. */
+	 * ignored, because it cannot be reported anywhere else. */
 	written = write(STDERR_FILENO, line, len);
 	(void)written;
 	errno = saved_errno;

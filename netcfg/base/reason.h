@@ -3,7 +3,7 @@
  * The reason why something failed or works only partially: a code for programs and one sentence for
  * operators. Legs, workers and mounts report both; plenumd(8) lists the codes. A function that
  * returns a negative errno sets only the text, because the errno takes the place of the code. A
- * reason has no heap memory; one without code and text means that there is nothing to report.
+ * reason has no heap memory; one without code and text means that nothing needs to be reported.
  */
 #ifndef PLENUM_NETCFG_REASON_H
 #define PLENUM_NETCFG_REASON_H

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns whether version a is older than b. It compares the numbers in them and ignores other
- * characters; a number that only one of them has is ignored. */
+/* Returns whether version a is older than b. It compares the numbers in the two versions and
+ * ignores other characters. If one version has more numbers, it ignores the additional ones. */
 static inline bool version_is_older(const char *a, const char *b)
 {
 	for (;;) {

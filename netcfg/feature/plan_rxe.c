@@ -15,7 +15,7 @@ const struct inv_link *plan_rxe_place(const struct inventory *inv, const struct 
 }
 
 /* Returns the name of the RDMA device on the link, preferably of a device that Plenum created, or
- * "" if there is none. */
+ * "" if the link has no RDMA device. */
 static const char *device_on(const struct inventory *inv, const struct inv_link *link)
 {
 	const char *found = link->rdma;

@@ -97,7 +97,7 @@ static bool group_is_foreign(const struct plan_builder *b, const struct inv_func
 	return false;
 }
 
-/* Returns a VF of the PF that is bound to a driver, or NULL if there is none. */
+/* Returns a VF of the PF that is bound to a driver, or NULL if no VF is bound. */
 static const struct inv_function *vf_in_use(const struct plan_builder *b, const char *pf)
 {
 	for (size_t i = 0; i < b->inv->n_functions; i++) {

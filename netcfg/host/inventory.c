@@ -473,7 +473,7 @@ static int conns_cmp(const void *pa, const void *pb)
 	return ip_addr_cmp(&a->local, &b->local);
 }
 
-/* qsort(3) must not get a NULL pointer, even if there is nothing to sort. */
+/* qsort(3) must not get a NULL pointer, not even for an empty list. */
 static void sort_array(void *array, size_t n, size_t size, int (*cmp)(const void *, const void *))
 {
 	if (n > 1)

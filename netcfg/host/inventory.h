@@ -273,7 +273,7 @@ struct inv_rdma { /* a port of an RDMA device */
 
 /*
  * Data Center Bridging settings of a link, as device_setting.h writes them; "": the driver does not
- * have the setting. There is one entry for each link with any of them.
+ * have the setting. Each link with at least one of these settings has one entry.
  */
 #define INV_DEVICE_VALUE_MAX 96
 #define INV_DCB_DSCP_MAX 896
@@ -443,7 +443,7 @@ static inline bool inv_link_is_planned(const struct inv_link *l)
 {
 	return inv_ifindex_is_planned(l->ifindex);
 }
-/* Returns the function with that PCI address, or NULL if there is none. */
+/* Returns the function with that PCI address, or NULL if the host has no such function. */
 const struct inv_function *inv_function_find(const struct inventory *inv, const char *pci);
 /* Returns VF number n of a PF, or NULL if it does not exist. */
 const struct inv_function *inv_function_vf(const struct inventory *inv, const char *pf, uint32_t n);
@@ -462,8 +462,8 @@ const struct inv_bond *inv_bond_find(const struct inventory *inv, uint32_t ifind
 const struct inv_bond_port *inv_bond_port_find(const struct inventory *inv, uint32_t ifindex);
 /* Finds the DCB settings by the link's ifindex. Returns NULL if its driver has no DCB. */
 const struct inv_dcb *inv_dcb_find(const struct inventory *inv, uint32_t ifindex);
-/* Returns an RDMA port on the link, preferably one that the agent created, or NULL if there is
- * none. */
+/* Returns an RDMA port on the link, preferably one that the agent created, or NULL if the link has
+ * no RDMA port. */
 const struct inv_rdma *inv_rdma_find(const struct inventory *inv, uint32_t ifindex);
 /* Find devlink data by the PCI address of the function. Return NULL if its driver has no devlink,
  * or lacks the parameter in that mode. */

@@ -342,8 +342,8 @@ static int print_dcb(const struct inventory *inv, FILE *out)
 	return table_end(&t, "DATA CENTER BRIDGING", out);
 }
 
-/* Writes all versions of a kind, such as "fw.mgmt 7.30, fw.bundle_id 0x8000"; "-" if there are
- * none. */
+/* Writes all versions of a kind, such as "fw.mgmt 7.30, fw.bundle_id 0x8000"; "-" if the device
+ * reports no version. */
 static void cell_versions(FILE *f, const struct inventory *inv, const char *device,
 			  const char *kind)
 {
@@ -653,7 +653,7 @@ static int print_hugepages(const struct inventory *inv, FILE *out)
 	return table_end(&t, "HUGEPAGES", out);
 }
 
-/* Prints the table of TCP connections, or nothing if there are none. */
+/* Prints the table of TCP connections. Prints nothing if the host has no connection. */
 static int print_conns(const struct inventory *inv, FILE *out)
 {
 	char buf[IP_ADDR_STR_MAX];

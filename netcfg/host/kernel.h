@@ -224,13 +224,13 @@ struct kernel_ops {
 	 * -ENOTUNIQ if there are several. */
 	int (*link_find)(struct kernel *k, const char *ref, uint32_t *ret_ifindex);
 	/* Finds the address of the PCI function that a reference identifies now. Returns -ENODEV if
-	 * there is none. */
+	 * it identifies no function. */
 	int (*function_find)(struct kernel *k, const char *ref, char ret[static 16]);
 	/* Reads the current value into the `was` of c. Returns -EOPNOTSUPP if c is not a value. */
 	int (*read)(struct kernel *k, struct kernel_change *c);
 	/* Makes the preparations for c that need full privileges: loads a driver's module, opens
 	 * the sockets of probe and ping. If a preparation fails, the later call reports the error.
-	 * NULL if there is nothing to prepare. */
+	 * NULL if no call needs a preparation. */
 	void (*prepare)(struct kernel *k, const struct kernel_change *c);
 	/* Carries out c. Its `was` is ignored. */
 	int (*change)(struct kernel *k, const struct kernel_change *c, struct reason *why);

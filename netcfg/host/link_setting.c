@@ -69,8 +69,8 @@ bool link_setting_effective(const struct inventory *inv, enum link_setting s, co
 	return true;
 }
 
-/* Returns the optional setting whose name is the end of the key, or LINK_SETTING_MAX if there is
- * none. */
+/* Returns the optional setting whose name is the end of the key, or LINK_SETTING_MAX if the key
+ * ends with no such name. */
 static enum link_setting optional_of(const char *key)
 {
 	const char *name = strrchr(key, '/');

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Implements struct kernel_ops for the running host. It combines rtnetlink, sysfs, procfs, udev and
- * socket diagnostics; this is the only file that depends on all of them.
+ * socket diagnostics; this is the only file that depends on all these sources.
  */
 #include "netcfg/base/file.h"
 #include "netcfg/host/inventory_build.h"

@@ -17,8 +17,8 @@ struct netlink;
 int kernel_rdma_collect(int sysfs_root, struct inventory *inv);
 
 /* Finds the device of that name by RDMA netlink. Stores its number, and the ifindex of the link of
- * its first port (0 if there is none). Returns 0, -ENODEV if there is no such device, or another
- * negative errno. */
+ * its first port (0 if the port has no link). Returns 0, -ENODEV if no device has that name, or
+ * another negative errno. */
 int kernel_rdma_find(struct netlink *nl, const char *name, uint32_t *ret_index,
 		     uint32_t *ret_ifindex);
 

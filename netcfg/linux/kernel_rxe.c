@@ -88,7 +88,7 @@ int kernel_rxe_read(struct kernel_change *c)
 
 	c->rxe.was[0] = '\0';
 	if (r < 0)
-		/* there is nothing to remove, because a kernel without RDMA has no such devices */
+		/* success, because a kernel without RDMA has no device that could be removed */
 		return 0;
 	r = kernel_rdma_find(nl, c->rxe.name, &index, &ifindex);
 	netlink_close(nl);

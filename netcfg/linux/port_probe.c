@@ -203,7 +203,7 @@ static void take_control(struct run *r, size_t sender, struct msghdr *m, const s
 	}
 }
 
-/* Reads one message of the socket or of its error queue. Returns false if there is none. */
+/* Reads one message of the socket or of its error queue. Returns false if no message is waiting. */
 static bool read_one(struct run *r, size_t sender, int flags)
 {
 	union {

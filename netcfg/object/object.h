@@ -121,7 +121,7 @@ struct object_kind {
 
 	/* Only kinds that are objects have it. Sets *ret to the step that removes the i-th object
 	 * of the kind in the inventory. Returns 1 if Plenum created the object and may remove it, 0
-	 * if not, or -ENOENT if there are no more objects. */
+	 * if not, or -ENOENT if the inventory has fewer objects. */
 	int (*ours)(const struct object_view *v, size_t i, struct plan_step *ret);
 	/* Returns whether the kernel rejects `want` while `have` exists. NULL means false. */
 	bool (*in_the_way)(const struct plan_step *have, const struct plan_step *want);

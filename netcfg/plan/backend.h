@@ -38,8 +38,8 @@ void backend_table_set(const struct backend *const *table, size_t n);
 const struct backend *backend_find(enum spec_transport t);
 /* Returns whether the transport can use VFs of that NIC family. */
 bool backend_takes_vf(enum spec_transport t, const struct nic_family *family);
-/* Returns the back end with the highest score that is lower than the score of e, or the back end
- * with the highest score of all if e is NULL. Returns NULL if there is none. */
+/* Returns the back end that follows e when all are sorted by descending score; if e is NULL, the
+ * one with the highest score. Returns NULL after the last one. */
 const struct backend *backend_below(const struct backend *e);
 
 #endif

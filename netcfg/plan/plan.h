@@ -177,8 +177,8 @@ struct plan_leg_info {
 	char bond[IFNAMSIZ];
 	char ifname[IFNAMSIZ]; /* the interface of the device; "": the device is missing */
 	uint32_t ifindex;      /* ifindex of the device; 0: the device is missing */
-	/* Identifies the device in later plans: the device's permanent MAC address or, if there is
-	 * none, the device's PCI address. Set only for configured legs. */
+	/* Identifies the device in later plans: the device's permanent MAC address. If the device
+	 * has no such address, the device's PCI address. Set only for configured legs. */
 	char identity[PLAN_DEVICE_MAX];
 	enum plan_leg_state state;
 	struct reason reason; /* why the leg is not usable */
@@ -270,9 +270,9 @@ void plan_failures_clear(struct plan_failures *f);
 /*
  * Store the failed attempts for the next agent process of this boot, in a record file
  * (state_file.h) of the kind "attempts". Its lines are "dpdk WORKER CORE ASKED WHY" and "vfs PF N
- * WHY". plan_failures_load returns 0, even if there is no file of this boot, or negative errno
- * (enum state_error) with an empty list. plan_failures_save returns 0 or negative errno; it removes
- * the file if the list is empty.
+ * WHY". plan_failures_load returns 0, also if the file does not exist or is from an earlier boot,
+ * or negative errno (enum state_error) with an empty list. plan_failures_save returns 0 or negative
+ * errno; it removes the file if the list is empty.
  */
 int plan_failures_load(struct plan_failures *f, const char *path);
 int plan_failures_save(const struct plan_failures *f, const char *path);

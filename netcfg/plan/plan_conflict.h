@@ -23,8 +23,8 @@ struct plan_conflicts {
 
 /* Adds a copy of e, or replaces the entry with the same address and link. Returns 0 or -ENOMEM. */
 int plan_conflicts_add(struct plan_conflicts *c, const struct plan_conflict *e);
-/* Returns the conflict about the address on that link, borrowed, or NULL if there is none. c may be
- * NULL. */
+/* Returns the conflict about the address on that link, borrowed, or NULL if the address has no
+ * conflict there. c may be NULL. */
 const struct plan_conflict *plan_conflicts_find(const struct plan_conflicts *c,
 						const struct ip_addr *ip, const char *ifname);
 void plan_conflicts_done(struct plan_conflicts *c);

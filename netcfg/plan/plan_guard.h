@@ -20,7 +20,7 @@ bool plan_link_refusal(const struct inventory *inv, const char *management,
 /*
  * Finds the most important dependency of the host on the link: a default route in any table or VRF
  * that is not Plenum's, an established connection, or a network file system. Returns true and *ret,
- * whose text begins with the link's name, or false if there is none.
+ * whose text begins with the link's name, or false if nothing depends on the link.
  */
 bool plan_link_dependent(const struct inventory *inv, const struct inv_link *link,
 			 struct reason *ret);

@@ -9,11 +9,11 @@
 #include "netcfg/plan/planner.h"
 
 /* Finds the host address that the leg uses, with its network: the address that `net` names or, if
- * `net` names none, the first permanent address of the link. Returns false and sets why if there is
- * none. */
+ * `net` names none, the first permanent address of the link. Returns false and sets why if the link
+ * has no such address. */
 bool plan_shared_find(const struct plan_builder *b, const struct spec_net *net,
 		      const struct inv_link *link, struct spec_network *ret, struct reason *why);
-/* Returns the first device with shared-ip, or NULL if there is none. */
+/* Returns the first device with shared-ip, or NULL if no device has it. */
 const struct spec_net *plan_shared_net(const struct spec *spec);
 /* Returns whether the device's driver can steer a worker's packets to DPDK while the kernel
  * receives all others. */

@@ -50,7 +50,7 @@ struct plan_member {
 	bool taken_over;
 };
 
-/* The bond that the data devices form (plan_bond.h). name "": there is none. */
+/* The bond that the data devices form (plan_bond.h). name "": they form no bond. */
 struct plan_bond {
 	char name[IFNAMSIZ];
 	struct inv_bond_setting setting;

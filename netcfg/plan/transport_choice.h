@@ -68,19 +68,19 @@ void transport_choice_done(struct transport_choice *a);
 
 /* Appends the entry. Returns 0 or -ENOMEM. */
 int transport_choice_add(struct transport_choice *a, const struct transport_choice_entry *e);
-/* Returns the device selected for the leg by this match, borrowed, or NULL if there is none. a may
- * be NULL. */
+/* Returns the device selected for the leg by this match, borrowed, or NULL if no device was
+ * selected. a may be NULL. */
 const struct transport_choice_device *transport_choice_device(const struct transport_choice *a,
 							      const char *leg, const char *match);
 /* Writes the permanent identity of a device: its permanent MAC address or, if it has none, its PCI
  * address. */
 void transport_choice_identify(const struct inv_link *device, char ret[static PLAN_DEVICE_MAX]);
 
-/* Returns the accepted transport of the worker on that core, or SPEC_TRANSPORT_UDP if there is
- * none. Here and below, a may be NULL. */
+/* Returns the accepted transport of the worker on that core, or SPEC_TRANSPORT_UDP if none was
+ * accepted. Here and below, a may be NULL. */
 enum spec_transport transport_choice_transport(const struct transport_choice *a, unsigned core);
 /* Returns the accepted entry of the core's worker on that leg with that device (NULL: any device),
- * borrowed, or NULL if there is none. */
+ * borrowed, or NULL if no entry was accepted. */
 const struct transport_choice_entry *transport_choice_find(const struct transport_choice *a,
 							   unsigned core, const char *leg,
 							   const char *device);

@@ -198,7 +198,7 @@ struct spec_match {
 	/* patterns of fnmatch(3); "": not set */
 	char driver[PLENUM_NAME_MAX], name[PLENUM_NAME_MAX];
 	char mac[PLENUM_NAME_MAX], pci[PLENUM_NAME_MAX]; /* upper and lower case are equal */
-	struct ip_prefix *subnets; /* the device has an address in one of them */
+	struct ip_prefix *subnets; /* the device has an address in one of these subnets */
 	size_t n_subnets;
 	uint32_t min_speed_mbps; /* 0: not set */
 	uint32_t numa;		 /* the number of the NUMA node plus one; 0: not set */
@@ -221,7 +221,8 @@ struct spec_net { /* a data device, which becomes a leg or a port of a bond */
 	uint32_t vf_rate_mbps;
 	enum spec_kernel_port kernel_port;
 	enum spec_rdma rdma;
-	/* explicit addresses in order; if there are none, addresses are from the network's range */
+	/* explicit addresses in order; if empty, the leg takes addresses from the network's range
+	 */
 	struct ip_range *ips;
 	size_t n_ips; /* count of entries; each has ip_range_count() addresses */
 	struct spec_dcb dcb;
@@ -230,7 +231,7 @@ struct spec_net { /* a data device, which becomes a leg or a port of a bond */
 	enum spec_roce roce_mode;
 	uint32_t roce_tos;    /* 0: the traffic class stays unchanged */
 	uint32_t udp_sources; /* count of UDP source ports of a worker */
-	bool soft_roce;	      /* create a software RDMA device if there is no hardware one */
+	bool soft_roce;	      /* create a software RDMA device if the port has no hardware device */
 	bool enabled;	      /* false: the leg is not configured */
 	bool shared_ip;	      /* uses the host's address on the device, which is not reconfigured */
 	struct diag_pos pos;
@@ -325,10 +326,10 @@ struct spec_cluster { /* name "": no cluster is configured */
 	size_t n_etcd;
 	char *etcd_ca;			 /* path of the CA certificates; NULL: none */
 	char etcd_user[PLENUM_NAME_MAX]; /* user name for etcd; "": no authentication */
-	char *etcd_password_file;	 /* path of the password file; NULL only if there is no
-					    etcd_user */
-	char *secret_file;		 /* path of the key file; NULL: there is none, because
-					    security is none */
+	char *etcd_password_file;	 /* path of the password file; NULL only if etcd_user is
+					    NULL */
+	char *secret_file;		 /* path of the key file; NULL: `security` is none, which
+					    needs no key */
 	enum spec_security security;
 	enum spec_identity identity; /* whether hosts prove their identities */
 	char *identity_dir; /* folder of the files of this host's identity; NULL: the default */

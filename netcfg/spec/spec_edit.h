@@ -10,10 +10,10 @@
 
 #include "netcfg/spec/spec_node.h"
 
-/* Returns the entry of that name in a list of the root, or NULL if there is none. */
+/* Returns the entry of that name in a list of the root, or NULL if the list has no such entry. */
 struct spec_node *spec_edit_find(const struct spec_node *root, const char *list, const char *name);
 /* Returns the first entry of a list of the root after the entry `after` (NULL: of all) whose
- * `cores` contain the core, or NULL if there is none. */
+ * `cores` contain the core, or NULL if no entry does. */
 struct spec_node *spec_edit_find_core(const struct spec_node *root, const char *list, unsigned core,
 				      const struct spec_node *after);
 /* Returns an empty map, or NULL if out of memory. */

@@ -42,7 +42,7 @@ struct spec_node *spec_node_free(struct spec_node *n);
 /* Returns the member `key` of a map, or NULL if it is absent or n is not a map. */
 struct spec_node *spec_node_member(const struct spec_node *n, const char *key);
 struct spec_node *spec_node_item(const struct spec_node *n, size_t index);
-/* Returns the map that begins at pos, or NULL if there is none. */
+/* Returns the map that begins at pos, or NULL if no map begins there. */
 struct spec_node *spec_node_map_at(struct spec_node *root, const struct diag_pos *pos);
 /* Writes "workers[1].cores" or, for items with a name, "net[leg-a].label" into buf; returns buf. */
 const char *spec_node_path(const struct spec_node *n, char *buf, size_t size);

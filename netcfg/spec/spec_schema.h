@@ -68,7 +68,7 @@ struct spec_key {
 	const char *name;
 	enum spec_type type;
 	bool required;
-	const char *fallback;	  /* the default as the file would have it; NULL: there is no
+	const char *fallback;	  /* the default as the file would have it; NULL: the key has no
 				     default */
 	const char *fallback_doc; /* describes the default in words; NULL: `fallback` is shown */
 	/* limits of numbers, seconds and rates; for lists, max is the maximum number of entries (0:

@@ -201,7 +201,7 @@ struct resource {
 	const char *suffix;	/* what follows the name in the path, such as "/logs"; or NULL */
 	/* list: the member of the answer that is a list and can be requested in pages, by limit and
 	 * after (api_list.h). key: the member that differs between the entries of that list. NULL:
-	 * there is no list. */
+	 * the answer has no list. */
 	const char *list, *key;
 	enum resource_name key_type;
 	bool latest_first; /* the list begins with the largest key; for keys that are numbers */
@@ -223,7 +223,7 @@ struct resource {
 		 * privsep_capture_do. */
 		what;
 	const char *purpose; /* one line for the list of operations in the manual */
-	const char *columns; /* default columns of its table; NULL: there is no table */
+	const char *columns; /* default columns of its table; NULL: it has no table */
 	struct resource_command commands[RESOURCE_COMMANDS_MAX]; /* the last one has words NULL */
 };
 

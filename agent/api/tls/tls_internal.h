@@ -13,7 +13,7 @@ struct tls_connection;
 
 struct tls_server {
 	struct tls_server_setup setup;
-	SSL_CTX *context; /* made from the certificate in use; NULL: there is none yet */
+	SSL_CTX *context; /* made from the certificate in use; NULL: no certificate is in use yet */
 	struct tls_connection *list;
 };
 

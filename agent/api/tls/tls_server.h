@@ -35,7 +35,7 @@ int tls_server_load(struct tls_server *s, const char *certificate, size_t certif
 		    const char *key, size_t key_len, uint64_t *ret_expires_s, struct reason *why);
 /* Begins to serve fd, a new connection of a client, and becomes its owner. */
 void tls_server_accept(struct tls_server *s, uint64_t id, int fd);
-/* Ends the connection at once. Does nothing if there is none. */
+/* Ends the connection at once. Does nothing if the connection has ended already. */
 void tls_server_drop(struct tls_server *s, uint64_t id);
 bool tls_server_has(const struct tls_server *s, uint64_t id); /* accepts NULL */
 

@@ -41,7 +41,7 @@ int async_open_open_empty(struct async_open *d, const char *path);
 /* Returns the result of the last completed attempt, 0 or negative errno. Returns -EAGAIN if no
  * attempt has been completed yet; one is then running. Never waits. */
 int async_open_look(struct async_open *d, const char *path, struct async_folder *ret);
-/* Returns how long the current attempt has been running, or 0 if there is none. */
+/* Returns how long the current attempt has been running, or 0 if no attempt is running. */
 uint64_t async_open_waits_ns(const struct async_open *d, const char *path);
 void async_open_done(struct async_open *d);
 

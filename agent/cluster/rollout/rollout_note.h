@@ -36,8 +36,8 @@ struct rollout_note {
 	struct rollout_turn now;
 };
 
-/* Reads the file. Returns 0, even if there is no file, or a negative errno of state_file.h. Without
- * a valid file, *ret is empty. */
+/* Reads the file. Returns 0, also if the file does not exist, or a negative errno of state_file.h.
+ * Without a valid file, *ret is empty. */
 int rollout_note_load(struct rollout_note *ret, const char *path);
 int rollout_note_save(const struct rollout_note *n, const char *path);
 

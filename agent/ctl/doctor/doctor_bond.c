@@ -8,7 +8,8 @@
 
 #define FAILURES_MAX 10
 
-/* Returns the bond of the plan's legs. If there is none, returns NULL, and r has the reason. */
+/* Returns the bond of the plan's legs. If the plan has no bond, returns NULL, and r has the reason.
+ */
 static const struct inv_bond *find_bond(const struct doctor_host *p, struct doctor_result *r)
 {
 	for (size_t i = 0; i < p->plan->n_legs; i++) {

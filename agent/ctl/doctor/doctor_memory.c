@@ -199,8 +199,8 @@ static void run_files(const struct doctor_host *p, const struct doctor_check *c,
 			 "then systemctl restart plenumd");
 }
 
-/* Returns the smallest limit of a control group and its parents, or UINT64_MAX if there is none.
- * *ret_group: the group that has this limit. */
+/* Returns the smallest limit of a control group and its parents, or UINT64_MAX if no group has a
+ * limit. *ret_group: the group that has the smallest limit. */
 static uint64_t group_limit(const struct doctor_host *p, const char *group, const char *file,
 			    char ret_group[static GROUP_MAX])
 {

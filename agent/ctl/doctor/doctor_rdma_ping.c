@@ -267,7 +267,7 @@ static void paths_done(struct leg_path *paths, size_t n)
 	free(paths);
 }
 
-/* Lists both directions of each requested leg. *ret_n is 0 if there is no leg with that name. */
+/* Lists both directions of each requested leg. *ret_n is 0 if no leg has that name. */
 static struct leg_path *paths_new(const struct ctl_args *a, const json_t *legs, size_t *ret_n)
 {
 	const json_t *list = json_object_get(legs, "net"), *leg;

@@ -14,8 +14,8 @@ struct firmware_row {
 	const char *driver;
 	unsigned long device; /* first number of the firmware's version; 0: any */
 	const char *name;
-	const char *min;  /* an older version fails; NULL: there is none */
-	const char *good; /* an older version gets a warning; NULL: there is none */
+	const char *min;  /* an older version fails; NULL: no version fails */
+	const char *good; /* an older version gets a warning; NULL: no version gets one */
 	const char *how;  /* how to update the firmware */
 };
 
@@ -45,7 +45,7 @@ static const struct firmware_row firmware_rows[] = {
 };
 
 /* Returns whether the table has rows for the driver. *ret is the row for that firmware, or NULL if
- * there is none. */
+ * the table has no such row. */
 static bool find_firmware(const char *driver, const char *firmware, const struct firmware_row **ret)
 {
 	const unsigned long device = strtoul(firmware, NULL, 10);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `plenum top`: shows the screen or, if there is no terminal, prints lines with the same numbers.
+ * `plenum top`: shows the screen. If it cannot use the terminal, prints lines with the same
+ * numbers.
  */
 #include "agent/ctl/top/ctl_top.h"
 #include "agent/ctl/ctl_options.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * `plenum top`: rates of legs, workers, peers, mounts and exports, from two consecutive answers of
- * the agent. ctl_top_poll.c polls the agent. ctl_top.c prints lines if there is no terminal.
- * ctl_top_model.c makes rows and sentences about problems. ctl_top_screen.c draws on the terminal.
+ * the agent. ctl_top_poll.c polls the agent. ctl_top.c prints lines if standard output is not a
+ * terminal. ctl_top_model.c makes rows and sentences about problems. ctl_top_screen.c draws on the
+ * terminal.
  */
 #ifndef PLENUM_AGENT_CTL_TOP_H
 #define PLENUM_AGENT_CTL_TOP_H
@@ -61,7 +62,7 @@ void top_view_done(struct top_view *v);
 
 #define TOP_COLUMNS_MAX 14
 #define TOP_CELL_MAX 64
-/* Returns the heading of a column, or NULL if there is no such column. */
+/* Returns the heading of a column, or NULL if the table has no such column. */
 const char *top_heading(enum top_kind k, unsigned column);
 /* Writes the text of a cell to buf (TOP_CELL_MAX bytes), and returns buf. */
 const char *top_cell(enum top_kind k, const struct top_row *r, unsigned column, char *buf);

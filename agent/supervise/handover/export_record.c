@@ -172,7 +172,8 @@ int export_records_check(struct export_records *x, const char *name, const char 
 	const struct export_record *r = export_records_find(x, name, path);
 
 	*ret_saved = 0;
-	/* A file system in memory is empty after a reboot, so there is nothing to compare with. */
+	/* A file system in memory is empty after a reboot, so the former folder does not exist any
+	 * more. */
 	if (!r || (r->former_boot && folder_is_in_memory(&r->id))) {
 		*ret_saved = export_records_put(x, name, path, is);
 		return 0;

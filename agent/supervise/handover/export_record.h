@@ -32,15 +32,15 @@ struct export_records { /* zeroed: no records, kept in memory only */
 	size_t n;
 };
 
-/* Reads the file in the state directory. If there is no file, there are no records. Returns 0, or
- * enum state_error or another negative errno if the file cannot be read; the folders of all exports
- * are then recorded again. */
+/* Reads the file in the state directory. If the file does not exist, the list of records is empty.
+ * Returns 0, or enum state_error or another negative errno if the file cannot be read; the folders
+ * of all exports are then recorded again. */
 int export_records_load(struct export_records *x, const char *state_dir);
 void export_records_done(struct export_records *x);
 /*
  * Compares the folder that the export's path leads to now, `is`, with the export's record. Returns
- * 1 if it is the recorded folder. Returns 0 if there was no valid record; `is` is recorded now.
- * Returns -EREMCHG if it is another folder; *ret_was is the recorded one. *ret_saved is 0, or
+ * 1 if it is the recorded folder. Returns 0 if the export had no valid record; `is` is recorded
+ * now. Returns -EREMCHG if it is another folder; *ret_was is the recorded one. *ret_saved is 0, or
  * negative errno if the record could not be written and is only in memory.
  */
 int export_records_check(struct export_records *x, const char *name, const char *path,
@@ -50,7 +50,7 @@ int export_records_check(struct export_records *x, const char *name, const char 
  * errno if the record could not be written and is only in memory. */
 int export_records_put(struct export_records *x, const char *name, const char *path,
 		       const struct folder_id *is);
-/* Returns the record of the export at this path, or NULL if there is none. */
+/* Returns the record of the export at this path, or NULL if that path has no record. */
 const struct export_record *export_records_find(const struct export_records *x, const char *name,
 						const char *path);
 /* Drops the records of exports that none of the n configurations names. Returns 0 or negative

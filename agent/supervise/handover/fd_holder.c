@@ -53,8 +53,8 @@ int fd_holder_receive(int sock, struct fd_holder_msg *m, int *ret_fd, int flags)
 	struct msghdr h = {.msg_iov = &iov,
 			   .msg_iovlen = 1,
 			   .msg_control = &control,
-			   /* There is no room for a second descriptor, so the kernel closes further
-			    * descriptors. */
+			   /* The buffer has room for one descriptor only, so the kernel closes
+			    * further descriptors. */
 			   .msg_controllen = CMSG_LEN(sizeof(int))};
 	struct cmsghdr *c;
 	ssize_t n;

@@ -41,8 +41,8 @@ static struct {
 	struct fd_store_setup setup;
 	struct sockaddr_un addr;
 	struct loop_source *source, *timer;
-	int sock;  /* socket of the holder; -1: there is none */
-	int pidfd; /* pidfd of the holder; -1: there is none */
+	int sock;  /* socket of the holder; -1: no holder runs */
+	int pidfd; /* pidfd of the holder; -1: no holder runs */
 	pid_t pid;
 	bool is_open, is_full;
 	unsigned n_failures; /* failed starts in a row */

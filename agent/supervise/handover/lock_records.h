@@ -28,8 +28,8 @@ struct lock_records { /* zeroed: no records */
 	unsigned n_answers;
 };
 
-/* Reads the file in the agent's state directory. Returns 0, even if there is no file. Returns an
- * error of state_file_read() if the file cannot be used; no mount is recorded then. */
+/* Reads the file in the agent's state directory. Returns 0, also if the file does not exist.
+ * Returns an error of state_file_read() if the file cannot be used; no mount is recorded then. */
 int lock_records_load(struct lock_records *x, const char *state_dir);
 void lock_records_done(struct lock_records *x);
 /*

@@ -479,7 +479,7 @@ static int convert_epoch(const char *text, struct state_draft *lines)
 	return 0;
 }
 
-/* Reads the epoch from the file. Returns 0 if there is none, or if the file cannot be read. */
+/* Reads the epoch from the file. Returns 0 if the file has no epoch or cannot be read. */
 static uint32_t stored_epoch(const char *path)
 {
 	PLENUM_CLEANUP(state_file_done) struct state_file f;

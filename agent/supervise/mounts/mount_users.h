@@ -62,8 +62,8 @@ struct mount_search *mount_search_cancel(struct mount_search *s);
 bool mount_users_any(const struct mount_users *u);
 /* Writes the processes, such as "process 42 (tail), process 43 (bash) and 3 more". */
 void mount_users_describe(const struct mount_users *u, char *buf, size_t size);
-/* Writes the i-th line about the result: the mount, a process and its files. Returns false if there
- * are no more lines. */
+/* Writes the i-th line about the result: the mount, a process and its files. Returns false if the
+ * result has fewer lines. */
 bool mount_users_line(const struct mount_users *u, const char *const *paths, uint32_t i, char *buf,
 		      size_t size);
 /* Lists the processes, such as {"mount": "/mnt/a", "pid": 42, "program": "tail", "files":

@@ -134,7 +134,7 @@ int mounts_adopt_state(struct mounts *m, int fd, const uint8_t id[16]);
  * mount or of the mount's state. */
 int mounts_adopt_stored(struct mounts *m, int fd, const char *name);
 bool mounts_has(const struct mounts *m, const uint8_t id[16]);
-/* Writes the configured path of the mount to buf; "": there is no such mount. */
+/* Writes the configured path of the mount to buf; "": the mount does not exist. */
 void mounts_path(const struct mounts *m, const uint8_t id[16], char *buf, size_t size);
 /* Sets the worker of an adopted mount. */
 void mounts_serve(struct mounts *m, const uint8_t id[16], uint32_t worker_id);

@@ -40,7 +40,7 @@ struct client_stage {
 	/* Called after fuse_client_pull() has read all requests that it could. n_taken: the count
 	 * of these requests. */
 	void (*polled)(struct fuse_client *f, int n_taken, uint64_t now_ns);
-	/* Called when there is no slot or buffer for another request. */
+	/* Called when no slot or buffer is free for another request. */
 	void (*full)(struct fuse_client *f);
 	/* Called before the client uses cached state of files: applies changes that other workers
 	 * have made. */

@@ -35,7 +35,7 @@ struct fuse_client;
 int fuse_client_new(const struct launch_config *cfg, unsigned index, int proc_fd, struct rudp *r,
 		    struct launch_stats *stats, uint64_t now_ns, struct fuse_client **ret);
 /* Returns the number of a mount worker that has left unfinished requests and has been away for so
- * long that it may not return; 0 if there is none. */
+ * long that it may not return; 0 if no mount worker is in this state. */
 unsigned fuse_client_find_orphan(struct fuse_client *f, uint64_t now_ns);
 /* Creates a client that finishes the requests of an absent mount worker in its place. index: the
  * mount's index in cfg->mounts. number: the mount worker's number, as fuse_client_find_orphan()
@@ -107,7 +107,7 @@ int fuse_client_pull(struct fuse_client *f, bool all, uint64_t now_ns);
  * unmount. */
 void fuse_client_set_unmounted(struct fuse_client *f);
 /* Connects to the server, sends what is due, ends requests that have timed out, and returns unused
- * memory to the system. Returns when to call it next, UINT64_MAX if there is no deadline. */
+ * memory to the system. Returns when to call it next, UINT64_MAX if no deadline is set. */
 uint64_t fuse_client_tick(struct fuse_client *f, uint64_t now_ns);
 unsigned fuse_client_in_flight(const struct fuse_client *f);
 /* Returns how many unanswered requests were sent to the server. A stopping worker waits for these.
@@ -122,7 +122,7 @@ bool fuse_client_is_ready(const struct fuse_client *f);
 /* Returns how many files programs have open on the mount, not counting directories. Not for a mount
  * worker. */
 uint32_t fuse_client_open_files(const struct fuse_client *f);
-/* Returns the session with the server, or NULL if there is none at present. */
+/* Returns the session with the server, or NULL while the client has no session. */
 const struct rudp_session *fuse_client_session(const struct fuse_client *f);
 /* Returns how long requests have been waiting for an absent server; 0 if none waits, or if the
  * server is present. */

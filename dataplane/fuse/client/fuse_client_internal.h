@@ -125,7 +125,7 @@ struct client_slot {
 };
 
 enum client_link {
-	CLIENT_AWAY,   /* there is no session, or the session has ended */
+	CLIENT_AWAY,   /* the client has no session, or the session has ended */
 	CLIENT_HELLO,  /* the session is up, and INIT was sent */
 	CLIENT_REOPEN, /* files are being reopened at the server */
 	CLIENT_READY,

@@ -213,8 +213,8 @@ struct fs_helper *fs_helper_free(struct fs_helper *h);
 uint64_t fs_helper_ino(uint64_t dev, uint64_t root_dev, uint64_t ino);
 void fs_helper_attr(const struct stat *st, uint64_t root_dev, struct fuse_attr *ret);
 
-/* Returns the process id of the n-th process; 0 if there is none. The first process is the watcher,
- * which ends last and makes no calls. */
+/* Returns the process id of the n-th process; 0 if the helpers have fewer processes. The first
+ * process is the watcher, which ends last and makes no calls. */
 pid_t fs_helper_pid(const struct fs_helper *h, unsigned n);
 /* Returns how many helpers serve this queue of an export. */
 unsigned fs_helper_count(enum helpers_queue queue);

@@ -207,7 +207,7 @@ int helpers_run(struct fs_helper *pool, struct helpers_proc *proc, const struct 
  * or a negative errno. */
 int helper_root_take(struct helper *self, const uint64_t key[2], int root_fd);
 /* Signs the handle of an open file (name ""), or of the object with this name in a directory.
- * Returns its length, or 0 if there is no handle. */
+ * Returns its length, or 0 if no handle can be made. */
 uint8_t helper_sign(const struct helper *self, int fd, const char *name,
 		    uint8_t to[FUSE_PROTO_HANDLE_MAX]);
 /* Opens an O_PATH descriptor for a signed handle. Returns -ESTALE if the signature is invalid or
@@ -244,8 +244,8 @@ int helper_answer_name(struct helper *self, int dirfd, const char *name);
 /* Makes the result for an object of type fmt that this call has created and a local user has
  * removed since. */
 void helper_answer_removed(struct helper *self, uint32_t fmt);
-/* Writes the state of the object at fd to *ret, as evidence for the journal; fd -1: there is no
- * object. */
+/* Writes the state of the object at fd to *ret, as evidence for the journal; fd -1: the object does
+ * not exist. */
 void helper_evidence(const struct helper *self, int fd, struct journal_object *ret);
 /*
  * Writes the evidence to the journal. Call it before making a change. a, b: the state, before the

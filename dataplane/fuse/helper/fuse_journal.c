@@ -266,7 +266,7 @@ static enum journal_verdict record_again(struct journal *j, struct journal_recor
 }
 
 /* Returns whether the record may be reused. last: accept also records that a client might still
- * need, because there are no others. */
+ * need, because all records are of this kind. */
 static bool record_is_reusable(const struct journal *j, uint64_t word, bool last)
 {
 	switch (JOURNAL_STATE(word)) {
@@ -286,8 +286,8 @@ static struct journal_record *record_new(struct journal *j, unsigned mount, uint
 {
 	struct journal_mount *m = &j->file->mounts[mount];
 
-	/* Search the ring for a record that no client can need any more. If there is none, search
-	 * again and reuse the oldest record that is not in use. */
+	/* Search the ring for a record that no client can need any more. If all may still be
+	 * needed, search again and reuse the oldest record that is not in use. */
 	for (unsigned i = 0; i < 2 * JOURNAL_RECORDS; i++) {
 		uint32_t at = __atomic_fetch_add(&m->next, 1, __ATOMIC_RELAXED) % JOURNAL_RECORDS;
 		struct journal_record *rec = &j->file->records[mount][at];

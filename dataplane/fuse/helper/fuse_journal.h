@@ -74,7 +74,7 @@ struct helper_result {
 
 /* Evidence: the state of an object before the change. */
 struct journal_object {
-	uint64_t id; /* hash of the object's kernel file handle; 0: there was no object */
+	uint64_t id; /* hash of the object's kernel file handle; 0: the object did not exist */
 	uint64_t ctime_ns;
 	uint64_t size;
 	uint64_t pad;
@@ -117,8 +117,8 @@ int journal_open(struct journal *j, int fd);
 void journal_close(struct journal *j);
 
 /* Finds the number of the mount in the journal, or assigns one. If all numbers are in use, takes
- * over the number of a mount that was not seen for a day. Returns 0, or -ENOSPC if there is no such
- * mount. */
+ * over the number of a mount that was not seen for a day. Returns 0, or -ENOSPC if no number can be
+ * taken over. */
 int journal_mount_get(struct journal *j, const uint8_t id[16], unsigned *ret);
 /* Records that the mount was seen now. Call this function regularly for a mount with a session, so
  * that the mount keeps its number even if the mount is idle. */

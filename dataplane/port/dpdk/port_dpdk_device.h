@@ -51,8 +51,8 @@ bool port_dpdk_state_wanted_back(const struct port_dpdk_state *s);
 
 struct port_dpdk_wake {
 	uint16_t id;
-	int fd; /* after arming, this descriptor becomes readable when packets are waiting; -1:
-		   there is none */
+	int fd; /* after arming, this descriptor becomes readable when packets are waiting; -1: the
+		   device has none */
 	bool by_interrupt;
 	bool armed;
 	bool idle, rx_called; /* idle: no packets have arrived since the descriptor was last armed;

@@ -18,7 +18,7 @@
 /* A worker that can also use ordinary pages leaves this much free hugepage memory to workers that
  * cannot. */
 #define HUGE_MIB_MIN 64U
-/* Minimum memory in MiB if there are no hugepages; the kernel allocates a page only when the page
+/* Minimum memory in MiB on a host without hugepages; the kernel allocates a page only when the page
  * is used. */
 #define PLAIN_MIB_MIN 128U
 

@@ -14,7 +14,7 @@
 #include <pthread.h>
 
 struct port_early { /* The early probes of one address. */
-	int fd;	    /* the packet socket; -1: there are no early probes */
+	int fd;	    /* the packet socket; -1: early probes are not used */
 	char ifname[IFNAMSIZ];
 	struct port_l2_local local; /* the port's addresses; the probes contain this MAC */
 	unsigned n_sent;  /* count of probes that were sent; 0 if any probe could not be sent */
@@ -29,8 +29,8 @@ struct port_early_all {
 
 /* Initialises *a without any address. */
 void port_early_init(struct port_early_all *a);
-/* Adds this port's address. Call it before port_early_begin(). If it fails, there are no early
- * probes of the address. */
+/* Adds this port's address. Call it before port_early_begin(). If it fails, the address gets no
+ * early probes. */
 void port_early_add(struct port_early_all *a, const struct launch_port *lp, unsigned index);
 /* Starts the thread that sends the probes. The thread reads nothing. */
 void port_early_begin(struct port_early_all *a);

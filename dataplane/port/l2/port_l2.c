@@ -732,7 +732,7 @@ size_t port_l2_build_udp(uint8_t *frame, const struct port_l2_local *local,
 		sum = sum + htons(local->udp_port) + htons(dst->port) + htons((uint16_t)bytes);
 		field = port_l2_sum_finish(put_data(p + UDP_BYTES, pkt, sum));
 		if (field == 0)
-			field = 0xffff; /* a checksum of 0 means that there is none, so send the
+			field = 0xffff; /* a checksum of 0 means "no checksum", so send the
 					   equivalent 0xffff */
 	}
 	put_sum(p + 6, field);

@@ -161,7 +161,7 @@ static void entry_drop(struct port_neigh *n, struct entry *e)
 	e->state = ENTRY_NONE;
 }
 
-/* Returns a free slot. If there is none: with `evict`, evicts the least recently used entry;
+/* Returns a free slot. If no slot is free: with `evict`, evicts the least recently used entry;
  * otherwise returns NULL. This search runs once per new neighbour, not per packet. */
 static struct entry *slot_find(struct port_neigh *n, bool evict)
 {

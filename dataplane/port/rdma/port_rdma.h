@@ -105,8 +105,8 @@ struct port_rdma_op {
  * later. Returns 0 with *ret set (to NULL if no leg uses RDMA), or -ENOMEM. */
 int port_rdma_open(const struct launch_config *cfg, struct port_rdma **ret);
 /* Opens the named device for legs that have no device yet and whose address the device has, and
- * registers the memory of the pools with it. Returns the number of such legs, or -ENOENT if there
- * are none. */
+ * registers the memory of the pools with it. Returns the number of such legs, or -ENOENT if no leg
+ * can use the device. */
 int port_rdma_find(struct port_rdma *r, const char *name);
 /* Records why the leg of that port must not use the RDMA device that exists for it. The leg then
  * has no device. */
@@ -188,7 +188,7 @@ void port_rdma_drop_all(struct port_rdma_peer *peer);
 void port_rdma_drop_port(struct port_rdma_peer *peer, unsigned port);
 /* Returns a bit for each leg whose pair works. */
 uint8_t port_rdma_ready(const struct port_rdma_peer *peer);
-/* Returns the leg whose working pair uses that port; -1 if there is none. */
+/* Returns the leg whose working pair uses that port; -1 if no working pair uses it. */
 int port_rdma_leg(const struct port_rdma_peer *peer, unsigned port);
 /* Returns whether the leg's pair works, and this side of it has that queue pair number. */
 bool port_rdma_has(const struct port_rdma_peer *peer, unsigned leg, uint32_t qpn);

@@ -330,7 +330,7 @@ static void hot_learn(struct port_udp *u, const struct datagram_addr *src, bool 
 		hot_open(u);
 }
 
-/* Receives from one socket. Returns the number of datagrams; 0 if there are none. */
+/* Receives from one socket. Returns the number of datagrams; 0 if none are waiting. */
 static int rx_socket(struct port_udp *u, int fd, struct port_rx *pkts, unsigned max)
 {
 	struct udp_rx *rx = &u->rx;

@@ -37,8 +37,8 @@ static void tx_stash(struct udp_tx *tx)
 	tx->stashed = true;
 }
 
-/* Records that the kernel refused packets to a destination. If there is no free record, replaces
- * the oldest one. */
+/* Records that the kernel refused packets to a destination. If no record is free, replaces the
+ * oldest one. */
 static void refusal_note(struct port_udp *u, const struct ip_addr *to, unsigned packets, int error)
 {
 	struct launch_refusal *r = &u->refusals[0];

@@ -124,8 +124,8 @@ int port_xdp_control_init(struct port_xdp_control *c, const struct port_l2_local
 			  uint32_t ifindex);
 void port_xdp_control_done(struct port_xdp_control *c);
 bool port_xdp_control_has(const struct port_xdp_control *c);
-/* Returns the oldest frame, which is valid until port_xdp_control_drop(), or NULL if there is
- * none. */
+/* Returns the oldest frame, which is valid until port_xdp_control_drop(), or NULL if no frame is
+ * waiting. */
 const uint8_t *port_xdp_control_get(const struct port_xdp_control *c, uint32_t *ret_len);
 void port_xdp_control_drop(struct port_xdp_control *c);
 

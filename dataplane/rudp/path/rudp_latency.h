@@ -37,7 +37,7 @@ struct rudp_latency { /* a struct of zeros: nothing is known yet */
 	uint8_t slow_run, good_run; /* consecutive slow windows, consecutive good windows */
 };
 
-/* Summary of the other ports' paths to the same peer; all zeros: there are none. */
+/* Summary of the other ports' paths to the same peer; all zeros: the peer has no other paths. */
 struct rudp_latency_others {
 	uint64_t least; /* the minimum of `last` among these paths; 0: none of them has a recent
 			   value */

@@ -71,7 +71,7 @@ struct rudp_mtu {
 void rudp_mtu_init(struct rudp_mtu *m, uint16_t max, uint64_t now);
 /* Restarts the search, because the limit of the links changed or the path is up again. */
 void rudp_mtu_restart(struct rudp_mtu *m, uint16_t max, uint64_t now);
-/* Returns the next size to probe now, or 0 if there is none. The caller must then call
+/* Returns the next size to probe now, or 0 if no probe is due. The caller must then call
  * rudp_mtu_sent() or rudp_mtu_refused(). in_use: messages use the path in either direction, so the
  * size is checked more often. */
 uint16_t rudp_mtu_next(struct rudp_mtu *m, bool in_use, uint64_t now);

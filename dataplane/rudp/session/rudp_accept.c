@@ -128,7 +128,8 @@ static size_t answer_put(struct hello_in *in, enum wire_type type, enum rudp_cip
 	return res ? 0 : n + a.body_len;
 }
 
-/* Sends REFUSE. cipher: a cipher that both sides support; RUDP_CIPHER_NONE if there is none. */
+/* Sends REFUSE. cipher: a cipher that both sides support; RUDP_CIPHER_NONE if they have none in
+ * common. */
 static void refuse_send(struct rudp *r, struct hello_in *in, enum rudp_cipher cipher, int code,
 			const char *word)
 {

@@ -121,8 +121,8 @@ enum rudp_standing rudp_session_standing(struct rudp_session *s)
 							    : RUDP_STANDING_NEW;
 }
 
-/* Returns the path for a PING: a healthy path or, if there is none, a path that is up or, if there
- * is none, a path that may come back. */
+/* Returns the path for a PING: preferably a healthy path, else a path that is up, else a path that
+ * may come back. */
 static struct rudp_path *ask_route(struct rudp_session *s)
 {
 	struct rudp_path *up = NULL, *down = NULL;

@@ -103,8 +103,8 @@ bool state_file_line_ends(const struct state_file *f);
  * or NULL if out of memory. */
 char *state_file_block(struct state_file *f, const char *word);
 
-/* Removes the file; a file of a newer version is renamed to PATH.vVERSION instead. Returns 0, even
- * if there is no file, or negative errno. */
+/* Removes the file; a file of a newer version is renamed to PATH.vVERSION instead. Returns 0, also
+ * if the file does not exist, or negative errno. */
 int state_file_remove(const struct state_kind *kind, const char *path);
 
 /* ---- writing ---- */

@@ -10,7 +10,7 @@
 #include <libmnl/libmnl.h>
 
 /* The attributes of a message or of a nested attribute. of[type] is the last attribute of that
- * type, or NULL if there is none. */
+ * type, or NULL if the message has no attribute of that type. */
 struct genl_attrs {
 	const struct nlattr **of;
 	uint16_t max; /* the highest valid index in `of` */

@@ -183,7 +183,7 @@ static struct nlmsghdr *request(char *buf, uint16_t type, uint8_t command, const
 	return h;
 }
 
-/* Appends one table entry for each priority in `bits`, all of them for the code point `dscp`. */
+/* Appends one table entry for each priority in `bits`; each entry is for the code point `dscp`. */
 static void put_apps(struct nlmsghdr *h, uint8_t dscp, uint8_t bits)
 {
 	struct nlattr *table = mnl_attr_nest_start(h, DCB_ATTR_IEEE_APP_TABLE);

@@ -99,7 +99,7 @@ int rtnl_master_read(struct rtnl *rt, struct kernel_change *c);
 /* Implements read of struct kernel_ops for VFs. Returns -ENODEV if the link has no such VF. */
 int rtnl_vf_read(struct rtnl *rt, struct kernel_change *c);
 /* Queries the link with the given index or, if that is 0, with the given name. Adds the link, its
- * VFs and its bond to the empty inventory *ret. Returns 0, -ENODEV if there is no such link, or
+ * VFs and its bond to the empty inventory *ret. Returns 0, -ENODEV if the link does not exist, or
  * another negative errno. */
 int rtnl_link_get(struct rtnl *rt, uint32_t ifindex, const char *name, uint32_t ext_mask,
 		  struct inventory *ret);

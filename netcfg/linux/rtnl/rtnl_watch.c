@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Receives notifications on a separate socket. On the socket for queries they would arrive between
- * the parts of an answer, and a flood of them would interrupt dumps.
+ * Receives notifications on a separate socket. On the socket for queries, notifications would
+ * arrive between the parts of an answer, and many notifications would interrupt dumps.
  */
 #include "netcfg/linux/netlink/netlink.h"
 #include "netcfg/linux/rtnl/rtnl.h"

@@ -33,8 +33,8 @@ int sysfs_read_link(int root, const char *path, char *buf, size_t size);
 void sysfs_fill_link(int root, struct inv_link *l);
 
 /* Finds the name of the link that a reference (KERNEL_LINK_REF_MAX) identifies; a reference may be
- * a link's name. Returns 0; -ENODEV if there is no such link; -ENOTUNIQ if the function has several
- * links; or -EINVAL if the text is not a reference. */
+ * a link's name. Returns 0; -ENODEV if the link does not exist; -ENOTUNIQ if the function has
+ * several links; or -EINVAL if the text is not a reference. */
 int sysfs_link_name(int root, const char *ref, char ret[static IFNAMSIZ]);
 
 /* Adds the PCI network functions (sysfs_pci.c). Returns 0 or negative errno. */

@@ -92,8 +92,8 @@ struct monitor_header {
 	uint32_t subsystem_hash, devtype_hash, tag_bloom_hi, tag_bloom_lo;
 };
 
-/* Finds the value of "KEY=value" among strings that each end with a NUL. Returns NULL if there is
- * none. */
+/* Finds the value of "KEY=value" among strings that each end with a NUL. Returns NULL if no string
+ * has that key. */
 static const char *property(const char *bytes, size_t len, const char *key)
 {
 	size_t key_len = strlen(key);

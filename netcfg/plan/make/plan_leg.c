@@ -535,8 +535,8 @@ static bool link_is_refused(const struct plan_builder *b, const struct spec_netw
 	       device_is_taken(b, device, why);
 }
 
-/* Returns the link for a leg on that device; if there is none, sets the leg's state and returns
- * NULL. */
+/* Returns the link for a leg on that device. If the device has no such link, sets the leg's state
+ * and returns NULL. */
 static const struct inv_link *link_choose(struct plan_builder *b, size_t i,
 					  const struct spec_network *network,
 					  const struct inv_link *device)
@@ -565,8 +565,8 @@ static const struct inv_link *link_choose(struct plan_builder *b, size_t i,
 	return NULL;
 }
 
-/* Returns the device that the spec names; if there is none, sets the leg's state and returns
- * NULL. */
+/* Returns the device that the spec names. If the host does not have it, sets the leg's state and
+ * returns NULL. */
 static const struct inv_link *device_choose(struct plan_builder *b, size_t i,
 					    const struct spec_network *network)
 {

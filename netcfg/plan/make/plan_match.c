@@ -256,7 +256,8 @@ static const struct inv_link *device_find(const struct plan_builder *b,
 }
 
 /* Returns whether the device, or a VLAN on it, has an address of Plenum from the leg's network, or
- * is a port of Plenum's bond. After a start of the agent there is no running plan yet. */
+ * is a port of Plenum's bond. The addresses show this even after a start of the agent, when no plan
+ * is running yet. */
 static bool device_serves(const struct plan_builder *b, const struct inv_link *l,
 			  const struct spec_net *net)
 {

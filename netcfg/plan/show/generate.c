@@ -101,8 +101,8 @@ static bool address_fits(const struct ip_prefix *ip)
 		 ip_addr_equal(&ip->addr, &broadcast));
 }
 
-/* Returns the first IPv4 address of a link that a leg could keep; if there is none, the first IPv6
- * address. */
+/* Returns the first IPv4 address of a link that a leg could keep, else the first such IPv6 address.
+ */
 static const struct inv_addr *data_address(const struct inventory *inv, const struct inv_link *l)
 {
 	const struct inv_addr *best = NULL;

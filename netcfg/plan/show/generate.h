@@ -12,8 +12,8 @@
 
 /* Returns the text on the heap, which the caller frees, or NULL if out of memory. */
 char *generate_yaml(const struct inventory *inv);
-/* Returns the management interface: the interface of the default route or, if there is no default
- * route, that of an SSH connection; NULL if neither shows it. */
+/* Returns the management interface: the interface of the default route, else that of an SSH
+ * connection, else NULL. */
 const struct inv_link *generate_management(const struct inventory *inv);
 
 #endif

@@ -15,7 +15,7 @@
  * had a VF come first. */
 void plan_vf_assign(struct plan_builder *b, const struct plan_leg *leg, uint32_t limit);
 /* Returns the previous VF number of the worker on that leg. If it has none, returns the first free
- * number, unless had_only is set. A result of `limit` or more means that there is no number. */
+ * number, unless had_only is set. A result of `limit` or more means that no number is free. */
 uint32_t plan_vf_number(const struct plan_builder *b, const struct plan_leg *leg,
 			const struct plan_worker *w, bool had_only, uint32_t limit);
 /* Returns the highest VF number on the leg that a worker has been assigned, plus one: the number of

@@ -20,7 +20,8 @@ static const struct spec_node *member(const struct spec_reader *r, const struct 
 	return spec_node_member(spec_check_node(r, pos, NULL, NO_INDEX), key);
 }
 
-/* Returns whether the entry has neither hosts nor networks, not even invalid ones. */
+/* Returns whether the entry names no hosts and no networks. Invalid hosts and networks count as
+ * named. */
 static bool is_written_for_all(const struct spec_reader *r, const struct spec_client *c)
 {
 	return is_for_all(c) && !member(r, &c->pos, "hosts") && !member(r, &c->pos, "networks");

@@ -33,8 +33,8 @@ void spec_check_export(struct spec_reader *r, const struct spec_export *e);
  * Only adds warnings. */
 void spec_check_names_proven(struct spec_reader *r);
 /* Returns the number of the export's rules: one for each host and network in its client entries,
- * one for an entry for all clients, and one if there is no entry. *ret_ids gets the number of id
- * ranges in the entries. */
+ * one for an entry for all clients, and one if the export has no entry. *ret_ids gets the number of
+ * id ranges in the entries. */
 size_t spec_export_rules(const struct spec_export *e, size_t *ret_ids);
 /* Returns with how many data IPs of the clients' hosts a worker must compare a client's address; 0
  * with a cluster key. */

@@ -160,8 +160,8 @@ static void chunk_remove(struct client_nodes *t, uint32_t *list, uint32_t c)
 		t->chunks[chunk->next].prev = chunk->prev;
 }
 
-/* Returns whether the chunk can become empty. A chunk with records that were never used cannot
- * become empty, nor can the first chunk, which holds the root. */
+/* Returns whether the chunk can become empty. Two kinds of chunk cannot become empty: one with
+ * records that were never used, and the first one, which holds the root. */
 static bool chunk_can_empty(const struct client_nodes *t, uint32_t c)
 {
 	return c > 0 && (c + 1) * CLIENT_CHUNK_NODES <= t->state->head->n_nodes;
@@ -241,7 +241,7 @@ static void chunk_place(struct client_nodes *t, uint32_t c)
 	}
 }
 
-/* Takes a free record and returns its number, or 0 if there is none. */
+/* Takes a free record and returns its number, or 0 if no record is free. */
 static uint32_t record_pop(struct client_nodes *t)
 {
 	struct client_chunk *chunk;

@@ -40,8 +40,8 @@ void client_nodes_done(struct client_nodes *t);
 /* Frees the nodes that a predecessor left without lookups and pins. */
 void client_nodes_sweep(struct client_nodes *t);
 
-/* Returns the number of the first record from i on that may hold a node. If there is none, the
- * number is at least client_head.n_nodes. */
+/* Returns the number of the first record from i on that may hold a node. If no such record exists,
+ * the number is at least client_head.n_nodes. */
 uint32_t client_nodes_next(const struct client_nodes *t, uint32_t i);
 
 /* Finds a node by the kernel's number. Returns NULL if the number was never valid, or is not valid

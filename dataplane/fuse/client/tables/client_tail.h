@@ -52,7 +52,7 @@ struct client_answer {
 
 /* Reads and checks an answer. Returns 0, or -EPROTO if the answer violates the protocol. */
 int client_answer_read(void *msg, size_t len, struct client_answer *ret);
-/* Takes the next handle of the answer. Returns false if there is none left. */
+/* Takes the next handle of the answer. Returns false if no handle is left. */
 bool client_answer_handle(struct client_answer *a, struct client_handle *ret);
 /* Returns whether the size and the file type are values that every kernel accepts. */
 bool client_attr_is_valid(const struct fuse_attr *attr);

@@ -96,8 +96,8 @@ static bool slot_take(struct fuse_client *f, unsigned k, unsigned i, int *n_take
 	struct client_worker *w = &f->dispatch->workers[k];
 	size_t len;
 
-	/* There is nothing to take if the owner has claimed the request before, or if the slot only
-	 * reports that a request has ended. */
+	/* The slot has no request to take if the owner has claimed the request before, or if the
+	 * slot only reports that a request has ended. */
 	if (w->slots[MOUNT_WORKER_SLOTS + i] ||
 	    MOUNT_WORKER_STATE(mount_worker_get(&w->reads->slots[i].word)) !=
 		    MOUNT_WORKER_FORWARDED)

@@ -95,8 +95,8 @@ enum mount_worker_file_state {
  * workers. The entry contains all data that the mount worker needs to open the file too. */
 struct mount_worker_file {
 	_Alignas(64) uint32_t state; /* published last */
-	uint32_t client_file; /* index of the mount worker's own struct client_file plus one; 0:
-				 there is none yet */
+	uint32_t client_file; /* index of the mount worker's own struct client_file plus one; 0: the
+				 mount worker has not made it yet */
 	uint64_t fh;	      /* the kernel's file handle */
 	uint32_t open_flags, uid, gid;
 	uint8_t handle_len;

@@ -99,8 +99,8 @@ static unsigned buf_class_share(const struct buf_pool *p, unsigned class, bool l
 	return c->n_trial < most ? MIN_OF(n_free, most - c->n_trial) : 0;
 }
 
-/* Returns the class that can give the peer a buffer of len bytes now, or BUF_CLASSES if there is
- * none. If the smallest class that fits is full, the next larger class is used. But the largest
+/* Returns the class that can give the peer a buffer of len bytes now, or BUF_CLASSES if no class
+ * can. If the smallest class that fits is full, the next larger class is used. But the largest
  * class is reserved for messages that fit no other. */
 static unsigned buf_class_for(const struct buf_pool *p, unsigned peer, bool trial, size_t len)
 {

@@ -390,8 +390,8 @@ static bool moves(const struct server_req *q)
 	return q->in->opcode == FUSE_RENAME || q->in->opcode == FUSE_RENAME2;
 }
 
-/* Returns when the last lease on the object expires, whichever worker has granted it; 0 if there is
- * no lease. */
+/* Returns when the last lease on the object expires, whichever worker has granted it; 0 if no lease
+ * is granted. */
 static uint64_t leased_until(struct fuse_server *srv, const struct server_lease *l, uint64_t now_ns)
 {
 	uint64_t until_ns = l ? l->until_ns : 0;

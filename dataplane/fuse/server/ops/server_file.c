@@ -321,8 +321,8 @@ void server_op_release(struct server_req *q)
 
 /* ------------------------------------------------------------------ data */
 
-/* Finds the open file of the request. If there is none, sends a reply with an error and returns
- * it. */
+/* Finds the open file of the request. If the client does not have the file open, sends a reply with
+ * an error and returns the error. */
 static int data_begin(struct server_req *q, uint64_t fh, bool dir)
 {
 	int r = server_file_get(q, 0, fh, dir, &q->file);

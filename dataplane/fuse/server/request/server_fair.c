@@ -182,7 +182,7 @@ static void remove_from(struct server_source_queue *own, struct server_req **p)
 }
 
 /* Returns the waiting host that has used the helpers for the least time. Considers only hosts that
- * may have another call now. Returns NULL if there is none. */
+ * may have another call now. Returns NULL if no such host waits. */
 static struct server_source_queue *next_of(const struct fuse_server *srv,
 					   const struct server_fair *f, unsigned limit)
 {

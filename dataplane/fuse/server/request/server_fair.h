@@ -12,8 +12,8 @@ struct helper_call *server_fair_call(struct server_req *q);
 /* Queues the request until its host may have a helper call. The server then starts the request from
  * the beginning. */
 void server_fair_wait(struct server_req *q);
-/* Removes from the queues and returns the next request that can have a helper call; NULL if there
- * is none. */
+/* Removes from the queues and returns the next request that can have a helper call; NULL if no
+ * waiting request can have one. */
 struct server_req *server_fair_next(struct fuse_server *srv);
 /* Returns the queue of helpers for a listing. While several hosts use the export, listings go to
  * the helpers that make no calls on names, so that the listings of one host do not delay the

@@ -57,7 +57,7 @@ static bool is_gid_of(const struct ip_addr *ip, const uint8_t gid[16])
 }
 
 /* Returns the port that has the address to which the client wants to connect its queue pair; -1 if
- * there is none. */
+ * no port has it. */
 static int port_of(const struct fuse_server *srv, const uint8_t to[16])
 {
 	for (uint32_t i = 0; i < srv->cfg->n_ports; i++)

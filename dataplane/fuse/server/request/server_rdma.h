@@ -35,8 +35,8 @@ bool server_ping_spins(const struct fuse_server *srv, uint64_t now_ns);
 void server_ping_call_gone(struct fuse_server *srv, const struct rudp_call *call);
 void server_ping_client_gone(struct fuse_server_client *c);
 /* Writes the test that an operator has ordered for this client and leg, as struct
- * fuse_proto_ping_order; zeros if there is none. Call it when the client checks the pair of the
- * leg. */
+ * fuse_proto_ping_order; zeros if no test is ordered. Call it when the client checks the pair of
+ * the leg. */
 void server_ping_order_get(const struct fuse_server_client *c, unsigned leg, uint8_t ret[16]);
 
 #endif

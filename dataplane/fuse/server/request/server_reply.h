@@ -21,8 +21,8 @@ void server_reply_open(struct server_req *q, const struct server_entry *e,
 /* Replies to a WRITE. attr: the file's attributes after the write, or NULL. */
 void server_reply_write(struct server_req *q, uint32_t size, const struct fuse_attr *attr);
 /* Replies to a READ for which the client has offered memory. len: number of bytes at
- * server_req_data(). there: how many of them (all or none) are already in the client's memory.
- * failed: bit mask of the legs that failed. */
+ * server_req_data(). there: how many of these bytes (all or none) are already in the client's
+ * memory. failed: bit mask of the legs that failed. */
 void server_reply_bulk(struct server_req *q, uint32_t len, uint32_t there, uint8_t failed);
 /* Asks the client to repeat a READ whose data no leg could transfer. failed: bit mask of the legs
  * that failed. */
