@@ -5,8 +5,8 @@
  * because worker_config.c must not read files.
  */
 #include "agent/desired/worker_config.h"
-#include "netcfg/base/files/secret.h"
 #include "netcfg/base/files/identity.h"
+#include "netcfg/base/files/secret.h"
 #include <string.h>
 
 static enum launch_security security_of(enum spec_security s)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Checks the identities of peers, and ends sessions with revoked hosts. */
 #include "dataplane/worker/worker_identity.h"
-#include "netcfg/base/host_name.h"
 #include "netcfg/base/files/identity.h"
+#include "netcfg/base/host_name.h"
 #include "netcfg/base/log.h"
 
 #include <errno.h>

@@ -153,9 +153,6 @@ static bool role_is_built(const char *text)
 	return strcmp(text, "drives") != 0;
 }
 
-#define TEXT_OF_(x) #x
-#define TEXT_OF(x) TEXT_OF_(x)
-
 /* clang-format off */
 static const struct spec_key management_keys[] = {
 	{"interface", SPEC_TYPE_INTERFACE, FIELD(spec, management_interface),
@@ -672,16 +669,6 @@ static const struct spec_key rdma_keys[] = {
 };
 static const struct spec_table rdma_table = {TABLE(rdma_keys)};
 
-static const struct spec_key admin_keys[] = {
-	{"users", SPEC_TYPE_ACCOUNTS, .max = SPEC_ADMINS_MAX, LIST(spec, admin_users, n_admin_users),
-	 .help = "Users, by name or number.",
-	 .example = "[storage]"},
-	{"groups", SPEC_TYPE_ACCOUNTS, .max = SPEC_ADMINS_MAX, LIST(spec, admin_groups, n_admin_groups),
-	 .help = "Groups, by name or number, for all their members.",
-	 .example = "[storage-admins]"},
-};
-static const struct spec_table admin_table = {TABLE(admin_keys)};
-
 static const struct spec_key cluster_keys[] = {
 	{"name", SPEC_TYPE_NAME, .required = true, FIELD(spec_cluster, name), .help = "The name of the cluster.", .example = "prod"},
 	{"etcd", SPEC_TYPE_URLS, .max = SPEC_ETCD_MAX, LIST(spec_cluster, etcd, n_etcd),
@@ -727,30 +714,6 @@ static const struct spec_key cluster_keys[] = {
 };
 static const struct spec_table cluster_table = {TABLE(cluster_keys), PLACE(spec_cluster)};
 
-static const struct spec_key api_keys[] = {
-	{"listen", SPEC_TYPE_IP, .required = true, FIELD(spec_api, listen),
-	 .help = "The address of this host in the management network at which clients reach the API. The API uses no other"
-		 " address, and this address is not a data IP.\n"
-		 "If the host does not have the address yet, the agent waits for the address, and says so in the status.",
-	 .example = "192.0.2.11"},
-	{"port", SPEC_TYPE_U16, .fallback = TEXT_OF(SPEC_API_PORT_DEFAULT), .min = 1, .max = 65535,
-	 FIELD(spec_api, port), .help = "The TCP port.", .example = "7443"},
-	{"certificate", SPEC_TYPE_PATH, .required = true, FIELD(spec_api, certificate),
-	 .help = "The file with the host's certificate in PEM, followed by the certificates of intermediate"
-		 " authorities.\n"
-		 "'systemctl reload plenumd' reads all files of this section again.",
-	 .example = "/etc/plenum/api.crt"},
-	{"key", SPEC_TYPE_PATH, .required = true, FIELD(spec_api, key),
-	 .help = "The file with the private key of the certificate in PEM, without a passphrase. Only root may have"
-		 " access to it.",
-	 .example = "/etc/plenum/api.key"},
-	{"tokens", SPEC_TYPE_PATH, .required = true, FIELD(spec_api, tokens),
-	 .help = "The file with the names, roles and hashes of tokens. Only root may have access to it.\n"
-		 "'plenum token add' creates it.",
-	 .example = "/etc/plenum/api.tokens"},
-};
-static const struct spec_table api_table = {TABLE(api_keys), PLACE(spec_api)};
-
 static const struct spec_key root_keys[] = {
 	{"host", SPEC_TYPE_NAME, FIELD(spec, host),
 	 .fallback_doc = "the hostname",
@@ -795,14 +758,14 @@ static const struct spec_key root_keys[] = {
 	 .help = "Which requests use RDMA.\n"
 		 "The settings on the client's host count, because its requests say how the server sends data.",
 	 .example = "{read-min-kib: 64}"},
-	{"admin", SPEC_TYPE_MAP, .table = &admin_table,
+	{"admin", SPEC_TYPE_MAP, .table = &spec_admin_table,
 	 .help = "The users besides root who may change the configuration.\n"
 		 "They can export and mount any directory, which makes them equivalent to root.",
 	 .example = "{users: [storage]}"},
 	{"cluster", SPEC_TYPE_MAP, .table = &cluster_table, FIELD(spec, cluster),
 	 .help = "The cluster; without this section, packets between hosts are not protected.",
 	 .example = "{name: prod, secret-file: /etc/plenum/cluster.key}"},
-	{"api", SPEC_TYPE_MAP, .table = &api_table, FIELD(spec, api),
+	{"api", SPEC_TYPE_MAP, .table = &spec_api_table, FIELD(spec, api),
 	 .help = "The REST API and the web page over TLS 1.3, for programs and browsers on other hosts; without this section,"
 		 " API and page are served only on the host itself.\n"
 		 "A client presents a token; plenum-api(7) explains the rights of a token.",

@@ -12,5 +12,10 @@
 #define NAMES(array) .names = array, .n_names = ARRAY_SIZE(array)
 #define TABLE(array) .keys = array, .n_keys = ARRAY_SIZE(array)
 #define PLACE(s) .has_pos = true, .pos_offset = offsetof(struct s, pos)
+#define TEXT_OF_(x) #x
+#define TEXT_OF(x) TEXT_OF_(x)
+
+/* Parts of the table that have a file of their own. */
+extern const struct spec_table spec_admin_table, spec_api_table;
 
 #endif

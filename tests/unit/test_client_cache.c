@@ -708,9 +708,10 @@ static void test_init_lists_our_features(void **state)
 	fuse_client_pull(g->f, true, NOW0);
 	session_up(g);
 	memcpy(&in, calls[0].msg + sizeof(struct fuse_in_header), sizeof(in));
-	/* Locks only for a mount with locks: cluster. */
+	/* Locks only for a mount with locks: cluster, and write-back only if it is configured. */
 	assert_int_equal(in.unused[0], FUSE_PROTO_FEATURES & ~(FUSE_PROTO_FEATURE_LOCKS |
-							       FUSE_PROTO_FEATURE_RECLAIM));
+							       FUSE_PROTO_FEATURE_RECLAIM |
+							       FUSE_PROTO_FEATURE_WRITE_BACK));
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)

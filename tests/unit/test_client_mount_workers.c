@@ -39,7 +39,8 @@ static void test_owner_requests_no_name_leases(void **state)
 	bring_up(g);
 	assert_int_equal(g->f->hello.init.unused[0],
 			 FUSE_PROTO_FEATURES &
-				 ~(FUSE_PROTO_FEATURE_LOCKS | FUSE_PROTO_FEATURE_RECLAIM));
+				 ~(FUSE_PROTO_FEATURE_LOCKS | FUSE_PROTO_FEATURE_RECLAIM |
+				   FUSE_PROTO_FEATURE_WRITE_BACK));
 	owner_up(&e, g);
 	assert_int_equal(g->f->hello.init.unused[0],
 			 FUSE_PROTO_FEATURES &

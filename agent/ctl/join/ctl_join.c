@@ -6,8 +6,8 @@
  */
 #include "agent/ctl/join/ctl_join.h"
 #include "netcfg/base/file.h"
-#include "netcfg/base/files/secret.h"
 #include "netcfg/base/files/identity.h"
+#include "netcfg/base/files/secret.h"
 #include "netcfg/plan/plan.h"
 #include "netcfg/spec/spec.h"
 #include <string.h>
