@@ -9,6 +9,7 @@
 #include "agent/health/own_files.h"
 #include "agent/kernel_events.h"
 #include "agent/leg_labels.h"
+#include "agent/leg_links.h"
 #include "agent/leg_queues.h"
 #include "agent/leg_wiring.h"
 #include "agent/lldp/lldp.h"
@@ -510,6 +511,7 @@ static void on_spec(struct agent *a)
 	take_rights(a);
 	take_network(a);
 	membership_take_spec(a);
+	leg_links_take_plan(a);
 	if (!a->running.spec->fault_injection && a->faults.n > 0)
 		faults_end(&a->faults, 0, "the configuration no longer allows faults");
 }
@@ -553,6 +555,8 @@ static int open_sources(struct agent *a)
 		r = leg_labels_init(a);
 	if (r >= 0)
 		r = membership_init(a);
+	if (r >= 0)
+		r = leg_links_init(a);
 	if (r >= 0)
 		r = leg_wiring_init(a);
 	if (r >= 0)
@@ -659,6 +663,7 @@ static void close_all(struct agent *a)
 	control_queries_done(a);
 	control_mounts_done(a);
 	control_stop_done(a);
+	leg_links_done(a);
 	membership_done(a);
 	leg_labels_done(a);
 	leg_wiring_done(a);

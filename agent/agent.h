@@ -75,7 +75,9 @@ struct agent {
 	struct rollout_host *rollout_host; /* likewise */
 	struct leg_queues *leg_queues;
 	struct leg_queues_share queue_shares[PLAN_PORTS_MAX + 1];
-	struct leg_wiring *leg_wiring; /* NULL: the wiring watch does not run */
+	struct leg_links *leg_links;	 /* NULL: not started yet */
+	const struct links_watch *links; /* the findings of leg_links; NULL: not started yet */
+	struct leg_wiring *leg_wiring;	 /* NULL: the wiring watch does not run */
 	/* The findings of leg_wiring, which owns them; NULL: the wiring watch does not run. */
 	const struct wiring *wiring;
 	/* At some moment since the start or the last requested apply, all desired workers were

@@ -3,6 +3,7 @@
  * event loop of an agent that has stopped. */
 #include "agent/agent.h"
 #include "agent/base/loop.h"
+#include "agent/links/links_watch.h"
 
 const char *agent_state_to_string(enum agent_state s)
 {
@@ -74,6 +75,11 @@ static void arm_health_timer(struct agent *a, uint64_t in_ns)
 	loop_timer_arm(a->health_timer, in_ns);
 }
 
+static bool leg_is_dead(const void *user, const char *leg)
+{
+	return links_watch_is_dead(((const struct agent *)user)->links, leg);
+}
+
 void agent_check_health(struct agent *a)
 {
 	const struct health_inputs in = {.sup = a->sup,
@@ -82,6 +88,8 @@ void agent_check_health(struct agent *a)
 					 .spec = a->running.spec,
 					 .plan = a->running.plan,
 					 .wiring = a->wiring,
+					 .leg_is_dead = leg_is_dead,
+					 .user = a,
 					 .cluster = a->cluster,
 					 .memory = memory_group_look(&a->memory, clock_now_ns()),
 					 .starting = !a->converged};

@@ -2,6 +2,7 @@
 /* Handles the kernel's notifications: passes carrier changes on and requests a reconcile. */
 #include "agent/kernel_events.h"
 #include "agent/agent.h"
+#include "agent/leg_links.h"
 #include "agent/leg_wiring.h"
 #include "agent/lldp/lldp.h"
 #include <string.h>
@@ -49,6 +50,7 @@ static void forward_carrier(struct agent *a, const char *ifname, uint32_t ifinde
 	if (!usable)
 		lldp_carrier_lost(a->lldp, ifindex);
 	leg_wiring_carrier(a, ifindex, usable);
+	leg_links_carrier(a);
 	agent_check_health(a);
 	if (is_leg(a, ifname, ifindex))
 		events_add(&a->events, usable ? LOG_LEVEL_NOTICE : severity_of_loss(a, ifindex),

@@ -73,6 +73,8 @@ static int run_role(const char *role, enum log_level level)
 			continue;
 		if (r == PRIVSEP_CLUSTER)
 			return cluster_main(level);
+		if (r == PRIVSEP_LINKS)
+			return links_main(level);
 		return r == PRIVSEP_LLDP ? lldp_main(level) : api_main(r, level);
 	}
 	if (strcmp(role, FD_HOLDER_ROLE) == 0)

@@ -4,6 +4,7 @@
 #include "agent/base/path.h"
 #include "agent/cluster/records.h"
 #include "agent/control.h"
+#include "agent/leg_links.h"
 #include "agent/rollout_host.h"
 #include "agent/status.h"
 #include <stdio.h>
@@ -315,6 +316,11 @@ static void on_view(void *user, uint32_t view)
 	rollout_host_on_view(user, view);
 }
 
+static void on_members(void *user, int fd, uint64_t len)
+{
+	leg_links_members(user, fd, len);
+}
+
 static void on_turn(void *user, const struct privsep_cluster_turn *turn, int fd)
 {
 	rollout_host_on_turn(user, turn, fd);
@@ -402,6 +408,7 @@ int membership_init(struct agent *a)
 				      .on_revoked = on_revoked,
 				      .on_pools = on_pools,
 				      .on_taken = on_taken,
+				      .on_members = on_members,
 				      .on_turn = on_turn,
 				      .on_view = on_view,
 				      .on_list = control_on_list,

@@ -18,8 +18,8 @@
 
 const char *privsep_role_to_string(enum privsep_role r)
 {
-	static const char *const names[PRIVSEP_ROLE_MAX] = {"monitor", "api",  "admin",
-							    "api-tls", "lldp", "cluster"};
+	static const char *const names[PRIVSEP_ROLE_MAX] = {
+		"monitor", "api", "admin", "api-tls", "lldp", "cluster", "links"};
 
 	return r < PRIVSEP_ROLE_MAX ? names[r] : "?";
 }
@@ -459,6 +459,29 @@ static const char *check_cluster_text(const struct privsep_msg *m)
 	return t->len <= PRIVSEP_CLUSTER_BYTES_MAX ? NULL : "body too large";
 }
 
+static const char *check_links_report(const struct privsep_msg *m)
+{
+	const struct links_report *r = &m->links_report;
+	const char *why = NULL;
+
+	if (!r->ifindex || r->verdict >= LINKS_VERDICT_MAX || r->n_faults > LINKS_FAULTS_MAX ||
+	    r->loss_percent > 100 || r->full_loss_percent > 100 || r->asked > r->known ||
+	    r->answering > r->asked || r->known > UINT16_MAX || r->n_omitted > UINT16_MAX)
+		return "a number is out of its range";
+	for (uint32_t i = 0; !why && i < r->n_faults; i++) {
+		const struct links_report_fault *f = &r->faults[i];
+
+		why = check_text(f->host, sizeof(f->host), false);
+		if (!why)
+			why = check_text(f->leg, sizeof(f->leg), false);
+		if (!why && (!is_address(&f->ip) || !f->ip.family))
+			why = "an address of no known family";
+		if (!why && (f->verdict >= LINKS_VERDICT_MAX || f->verdict == LINKS_OK))
+			why = "not a fault";
+	}
+	return why;
+}
+
 static const char *check_cluster_read(const struct privsep_msg *m)
 {
 	return m->cluster_read.id && m->cluster_read.what < PRIVSEP_CLUSTER_LISTS
@@ -488,6 +511,7 @@ static const char *check_cluster_failed(const struct privsep_msg *m)
 #define CHANGERS (FROM(PRIVSEP_ADMIN) | TLS)
 #define LLDP FROM(PRIVSEP_LLDP)
 #define CLUSTER FROM(PRIVSEP_CLUSTER)
+#define LINKS FROM(PRIVSEP_LINKS)
 
 struct privsep_rule {
 	unsigned senders;
@@ -561,8 +585,11 @@ static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
 				    check_cluster_answer},
 	[PRIVSEP_CLUSTER_FAILED] = {CLUSTER, SIZE(cluster_failed), false, false,
 				    check_cluster_failed},
-	[PRIVSEP_PONG] = {ANY | LLDP | CLUSTER, 0, false, false, NULL},
-	[PRIVSEP_VIOLATION] = {ANY | LLDP | CLUSTER, SIZE(violation), false, false, NULL},
+	[PRIVSEP_CLUSTER_MEMBERS] = {CLUSTER | MONITOR, SIZE(cluster_text), true, false,
+				     check_cluster_text},
+	[PRIVSEP_LINKS_REPORT] = {LINKS, SIZE(links_report), false, false, check_links_report},
+	[PRIVSEP_PONG] = {ANY | LLDP | CLUSTER | LINKS, 0, false, false, NULL},
+	[PRIVSEP_VIOLATION] = {ANY | LLDP | CLUSTER | LINKS, SIZE(violation), false, false, NULL},
 	[PRIVSEP_REPLY] = {MONITOR, SIZE(reply), true, true, check_reply},
 	[PRIVSEP_SHARED_ANSWER] = {MONITOR, SIZE(shared_answer), true, false, check_shared_answer},
 	[PRIVSEP_EVENT_NOTE] = {MONITOR, SIZE(event_note), false, false, NULL},
@@ -578,6 +605,7 @@ static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_CLUSTER_EDIT] = {MONITOR, SIZE(cluster_edit), false, false, check_cluster_edit},
 	[PRIVSEP_CLUSTER_ROLLOUT] = {MONITOR, SIZE(cluster_rollout), true, false,
 				     check_cluster_rollout},
+	[PRIVSEP_LINKS_SET] = {MONITOR, SIZE(cluster_text), true, false, check_cluster_text},
 	[PRIVSEP_PING] = {MONITOR, 0, false, false, NULL},
 };
 

@@ -2,8 +2,9 @@
 /*
  * The privilege boundary between the agent's roles. plenumd runs as several processes of one
  * binary. `monitor` is privileged and takes all decisions. `api`, `admin` and `api-tls` parse
- * clients' requests, `lldp` parses frames from the data network's cables, and `cluster` parses
- * answers of the cluster's store; these five have no privileges, no files and few system calls.
+ * clients' requests, `lldp` parses frames from the data network's cables, `cluster` parses answers
+ * of the cluster's store, and `links` parses probes from the data network; these six have no
+ * privileges, no files and few system calls.
  * Each of them is connected to the monitor by a SOCK_SEQPACKET socketpair, which carries only the
  * messages below. For each message, a table says who may send it, its size, whether a descriptor or
  * a client's connection belongs to it, and how its fields are checked. A message that breaks a rule
@@ -49,12 +50,17 @@
  * to legs whose networks use a pool, and show false lists. On a host with cluster.config: follow,
  * the attacker can also make the monitor apply any document, like any program that may write to the
  * store; the monitor validates it, and a document can set only some sections (spec_document.c).
+ *
+ * `links` probes legs of other hosts, through one UDP socket for each leg, and has keys that are
+ * derived from the cluster key. An attacker who takes it over can show false states of legs, and
+ * send packets from the data addresses of this host.
  */
 #ifndef PLENUM_AGENT_PRIVSEP_H
 #define PLENUM_AGENT_PRIVSEP_H
 
 #include "agent/base/address_claim.h"
 #include "agent/base/cluster_report.h"
+#include "agent/base/links_report.h"
 #include "agent/base/lldp_neighbour.h"
 #include "dataplane/launch.h"
 #include "netcfg/base/addr.h"
@@ -73,6 +79,7 @@ enum privsep_role {
 	PRIVSEP_API_TLS, /* serves clients of the management network */
 	PRIVSEP_LLDP,	 /* reads LLDP, ARP and neighbour discovery */
 	PRIVSEP_CLUSTER, /* speaks to the cluster's store */
+	PRIVSEP_LINKS,	 /* probes the legs of other hosts */
 	PRIVSEP_ROLE_MAX
 };
 const char *privsep_role_to_string(enum privsep_role r);
@@ -144,6 +151,10 @@ enum privsep_type {
 	/* answer to PRIVSEP_CLUSTER_READ, PRIVSEP_CLUSTER_EDIT or PRIVSEP_CLUSTER_ROLLOUT */
 	PRIVSEP_CLUSTER_ANSWER,
 	PRIVSEP_CLUSTER_FAILED, /* the error of such a request */
+	/* the legs of other hosts, from the store: `cluster` sends them to the monitor, which
+	 * passes them to `links` */
+	PRIVSEP_CLUSTER_MEMBERS,
+	PRIVSEP_LINKS_REPORT, /* what the probes of a leg have found */
 	PRIVSEP_PONG,
 	PRIVSEP_VIOLATION, /* the child made a forbidden system call */
 	PRIVSEP_REPLY,
@@ -161,6 +172,7 @@ enum privsep_type {
 	PRIVSEP_CLUSTER_READ,	 /* list all hosts */
 	PRIVSEP_CLUSTER_EDIT,	 /* change the pools, or the owners of addresses */
 	PRIVSEP_CLUSTER_ROLLOUT, /* read or change the document, or its rollout */
+	PRIVSEP_LINKS_SET,	 /* the legs to probe, and the keys */
 	PRIVSEP_PING,
 	PRIVSEP_TYPE_MAX
 };
@@ -197,6 +209,7 @@ enum privsep_what { /* object that PRIVSEP_GET reads */
 		    PRIVSEP_CLUSTER_EXPORTS,
 		    PRIVSEP_CLUSTER_POOLS,
 		    PRIVSEP_CLUSTER_ADDRESSES,
+		    PRIVSEP_CLUSTER_LINKS,
 		    PRIVSEP_CLUSTER_DOCUMENT,
 		    PRIVSEP_ROLLOUT_STATUS,
 		    PRIVSEP_CAPTURES,
@@ -409,14 +422,16 @@ struct privsep_violation {
 enum privsep_cluster_what {
 	PRIVSEP_CLUSTER_SERVING,
 	PRIVSEP_CLUSTER_STATE,
-	PRIVSEP_CLUSTER_SELF, /* report for rollouts: struct rollout_self */
+	PRIVSEP_CLUSTER_SELF,	      /* report for rollouts: struct rollout_self */
+	PRIVSEP_CLUSTER_LINKS_RECORD, /* this host's legs, and what their probes have found */
 	PRIVSEP_CLUSTER_WHAT_MAX
 };
-struct privsep_cluster_text { /* a sealed memfd has JSON; for CLUSTER_SET and CLUSTER_PUBLISH */
+struct privsep_cluster_text { /* a sealed memfd has JSON; for CLUSTER_SET, CLUSTER_PUBLISH,
+			       * CLUSTER_MEMBERS and LINKS_SET */
 	uint32_t what;	      /* CLUSTER_PUBLISH: enum privsep_cluster_what; else 0 */
 	uint64_t len;
 };
-#define PRIVSEP_CLUSTER_LISTS 6 /* lists of all hosts: enum rows_kind */
+#define PRIVSEP_CLUSTER_LISTS 7 /* lists of all hosts: enum rows_kind */
 struct privsep_cluster_read {
 	uint64_t id; /* id of the request; the answer repeats it; not 0 */
 	uint32_t what;
@@ -507,6 +522,7 @@ struct privsep_msg {
 		struct privsep_cluster_revoked cluster_revoked;
 		struct privsep_cluster_answer cluster_answer;
 		struct privsep_cluster_failed cluster_failed;
+		struct links_report links_report;
 	};
 };
 

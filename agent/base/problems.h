@@ -17,6 +17,7 @@ enum problems_kind {
 	PROBLEMS_HOST,	    /* this host lacks parts of the running configuration */
 	PROBLEMS_LEGS,	    /* legs that are not usable */
 	PROBLEMS_WIRING,    /* address conflicts, crossed cables (wiring/wiring.h) */
+	PROBLEMS_LINKS,	    /* legs that no other host answers (leg_links.h) */
 	PROBLEMS_QUEUES,    /* kernel queues of this host that drop packets (leg_queues.h) */
 	PROBLEMS_DRIFT,	    /* another program keeps changing objects of the agent (drift.h) */
 	PROBLEMS_RECORD,    /* the record of accepted transport moves cannot be read or written */

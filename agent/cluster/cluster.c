@@ -344,6 +344,10 @@ static const char *on_message(void *user, struct child_role *role, const struct 
 	case PRIVSEP_CLUSTER_VIEW:
 		c->setup.on_view(c->setup.user, m->cluster_view.view);
 		return NULL;
+	case PRIVSEP_CLUSTER_MEMBERS:
+		if (c->setup.on_members)
+			c->setup.on_members(c->setup.user, fd, m->cluster_text.len);
+		return NULL;
 	case PRIVSEP_CLUSTER_TURN:
 		c->setup.on_turn(c->setup.user, &m->cluster_turn, fd);
 		return NULL;

@@ -46,6 +46,8 @@ struct cluster_setup {
 	void (*on_taken)(void *user);
 	/* Called when this host has a turn in a rollout; fd has the document. */
 	void (*on_turn)(void *user, const struct privsep_cluster_turn *turn, int fd);
+	/* Called with the legs of other hosts, for the role `links`: fd has len bytes of JSON. */
+	void (*on_members)(void *user, int fd, uint64_t len);
 	/* Called with enum rollout_view when the record of the rollout was read. */
 	void (*on_view)(void *user, uint32_t view);
 	/* Called with a list that cluster_read() requested, or with the answer to cluster_edit():

@@ -9,6 +9,7 @@
 #include "agent/base/child/sandbox.h"
 #include "agent/cluster/discovery.h"
 #include "agent/cluster/http_client.h"
+#include "agent/cluster/links_members.h"
 #include "agent/cluster/member.h"
 #include "agent/cluster/pool.h"
 #include "agent/cluster/rollout/rollout_edit.h"
@@ -47,6 +48,8 @@ struct cluster_role {
 	struct rollout_follow *follow;
 	struct rollout_self self; /* as the monitor has published it; host "": not yet */
 	struct rollout_edit *rollouts[EDITS_MAX];
+	struct links_members *members;
+	char *links; /* the record of this host's links; NULL: it does not probe */
 };
 
 static int tell(struct privsep_msg *m, int fd)
@@ -163,6 +166,7 @@ static void close_store(struct cluster_role *c)
 				      "the settings have changed meanwhile; try again");
 		c->edits[i] = pool_edit_free(c->edits[i]);
 	}
+	c->members = links_members_free(c->members);
 	c->follow = rollout_follow_free(c->follow);
 	for (size_t i = 0; i < EDITS_MAX; i++) {
 		if (c->rollouts[i])
@@ -233,6 +237,33 @@ static void on_view(void *user, enum rollout_view view)
 
 	(void)user;
 	report(&m, -1);
+}
+
+static void on_members(void *user, const char *text)
+{
+	struct privsep_msg m = {.type = PRIVSEP_CLUSTER_MEMBERS,
+				.cluster_text = {.len = strlen(text)}};
+	autoclose int fd = memfd_new_sealed("plenum-cluster", text, strlen(text));
+
+	(void)user;
+	if (fd >= 0)
+		report(&m, fd);
+}
+
+static int open_links(struct cluster_role *c)
+{
+	const struct links_members_setup setup = {.loop = c->loop,
+						  .ops = c->ops,
+						  .kv = c->kv,
+						  .cluster = text_of(c->setup, "cluster"),
+						  .host = text_of(c->setup, "host"),
+						  .on_members = on_members,
+						  .user = c};
+	int r = links_members_new(&setup, &c->members);
+
+	if (r >= 0 && c->links)
+		links_members_begin(c->members);
+	return r;
 }
 
 static int open_rollouts(struct cluster_role *c)
@@ -311,6 +342,8 @@ static int open_store(struct cluster_role *c)
 	take.member = c->member;
 	if (r >= 0)
 		r = pool_take_new(&take, &c->take);
+	if (r >= 0)
+		r = open_links(c);
 	return r < 0 ? r : open_rollouts(c);
 }
 
@@ -352,6 +385,10 @@ static int take_settings(struct cluster_role *c, uint64_t len, int fd)
 
 static int publish(struct cluster_role *c, const struct privsep_cluster_text *m, int fd)
 {
+	static const enum record_kind kinds[PRIVSEP_CLUSTER_WHAT_MAX] = {
+		[PRIVSEP_CLUSTER_SERVING] = RECORD_SERVING,
+		[PRIVSEP_CLUSTER_STATE] = RECORD_STATE,
+		[PRIVSEP_CLUSTER_LINKS_RECORD] = RECORD_LINKS};
 	autofree char *text = NULL;
 	int r = privsep_read_memfd(fd, m->len, &text);
 
@@ -361,9 +398,15 @@ static int publish(struct cluster_role *c, const struct privsep_cluster_text *m,
 			rollout_follow_set(c->follow, &c->self);
 		return r;
 	}
+	if (r >= 0 && m->what == PRIVSEP_CLUSTER_LINKS_RECORD) {
+		free(c->links);
+		c->links = strdup(text);
+		if (c->members)
+			links_members_begin(c->members);
+	}
 	if (r < 0 || !c->member)
 		return r;
-	return member_publish(c->member, m->what ? RECORD_STATE : RECORD_SERVING, text);
+	return member_publish(c->member, kinds[m->what], text);
 }
 
 /* Answers a request of the monitor with the text. If text is NULL, answers with the reason why the
@@ -407,6 +450,7 @@ static int read_list(struct cluster_role *c, const struct privsep_cluster_read *
 					 .host = text_of(c->setup, "host"),
 					 .id = m->id,
 					 .kind = (enum rows_kind)m->what,
+					 .own = c->links,
 					 .on_end = on_view_end,
 					 .user = c};
 

@@ -174,10 +174,17 @@ static void on_claimed(void *user, const struct kv_answer *a)
 	step(m);
 }
 
+/* Marks the values to be written that disappear with the lease. */
+static void write_leased(struct member *m)
+{
+	for (enum record_kind k = 0; k < RECORD_KIND_MAX; k++)
+		m->dirty[k] |= record_has_lease(k) && m->texts[k];
+}
+
 static void drop_lease(struct member *m)
 {
 	m->lease = 0;
-	m->dirty[RECORD_SERVING] = m->texts[RECORD_SERVING] != NULL;
+	write_leased(m);
 }
 
 static void on_granted(void *user, const struct kv_answer *a)
@@ -189,7 +196,7 @@ static void on_granted(void *user, const struct kv_answer *a)
 		m->ttl_ns = a->ttl_s * NSEC_PER_SEC;
 		m->renewed_ns = clock_now_ns();
 		m->renew_due_ns = m->renewed_ns + m->ttl_ns / 3;
-		m->dirty[RECORD_SERVING] = m->texts[RECORD_SERVING] != NULL;
+		write_leased(m);
 	}
 	step(m);
 }
@@ -269,7 +276,7 @@ static int write_key(struct member *m, enum record_kind kind)
 	const struct kv_op ops[] = {{.kind = KV_PUT,
 				     .key = key,
 				     .value = m->texts[kind],
-				     .lease = kind == RECORD_SERVING ? m->lease : 0},
+				     .lease = record_has_lease(kind) ? m->lease : 0},
 				    {.kind = KV_GET, .key = serving}};
 	const struct kv_txn t = {.key = owner,
 				 .revision = m->owner_revision,
@@ -303,6 +310,8 @@ static int begin(struct member *m, uint64_t now)
 		r = ops->renew(m->setup.kv, m->lease, on_renewed, m);
 	else if (m->dirty[RECORD_SERVING])
 		r = write_key(m, RECORD_SERVING);
+	else if (m->dirty[RECORD_LINKS])
+		r = write_key(m, RECORD_LINKS);
 	else if (m->dirty[RECORD_STATE])
 		r = write_key(m, RECORD_STATE);
 	else

@@ -2,19 +2,44 @@
 /* Formats the keys and values of the cluster's store, and parses the values that other hosts
  * wrote. */
 #include "agent/cluster/records.h"
+#include "netcfg/base/hash.h"
 #include "netcfg/base/text.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-static const char *const kinds[RECORD_KIND_MAX] = {"owner", "serving", "state"};
+static const char *const kinds[RECORD_KIND_MAX] = {"owner", "serving", "state", "links"};
 
 /* ---- keys ---- */
 
+#define HASH_CHARS 5 /* four digits and a dash */
+
+static unsigned hash_of(const char *host)
+{
+	static const uint64_t key[2] = {0, 0};
+
+	return (unsigned)(hash_keyed(key, host, strlen(host)) & 0xffff);
+}
+
 void record_key(enum record_kind kind, const char *cluster, const char *host, char buf[KV_KEY_MAX])
 {
-	snprintf(buf, KV_KEY_MAX, "/plenum/%.*s/v%d/%s/%.*s", PLENUM_NAME_MAX - 1, cluster,
-		 RECORDS_VERSION, kinds[kind], PLENUM_NAME_MAX - 1, host);
+	char hash[HASH_CHARS + 1] = "";
+
+	if (kind == RECORD_LINKS && *host)
+		snprintf(hash, sizeof(hash), "%04x-", hash_of(host));
+	snprintf(buf, KV_KEY_MAX, "/plenum/%.*s/v%d/%s/%s%.*s", PLENUM_NAME_MAX - 1, cluster,
+		 RECORDS_VERSION, kinds[kind], hash, PLENUM_NAME_MAX - 1, host);
+}
+
+void record_key_random(const char *cluster, uint16_t random, char buf[KV_KEY_MAX])
+{
+	snprintf(buf, KV_KEY_MAX, "/plenum/%.*s/v%d/%s/%04x", PLENUM_NAME_MAX - 1, cluster,
+		 RECORDS_VERSION, kinds[RECORD_LINKS], random);
+}
+
+bool record_has_lease(enum record_kind kind)
+{
+	return kind == RECORD_SERVING || kind == RECORD_LINKS;
 }
 
 void record_key_end(enum record_kind kind, const char *cluster, char buf[KV_KEY_MAX])
@@ -41,6 +66,11 @@ const char *record_host(enum record_kind kind, const char *cluster, const char *
 	if (strncmp(key, prefix, strlen(prefix)) != 0)
 		return NULL;
 	key += strlen(prefix);
+	if (kind == RECORD_LINKS) {
+		if (strspn(key, "0123456789abcdef") < HASH_CHARS - 1 || key[HASH_CHARS - 1] != '-')
+			return NULL;
+		key += HASH_CHARS;
+	}
 	return record_name_is_valid(key) ? key : NULL;
 }
 

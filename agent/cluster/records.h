@@ -3,10 +3,12 @@
  * The records of hosts in the cluster's store, below /plenum/CLUSTER/v1/. The key owner/HOST says
  * which host has registered that name. The key revoked has the signed revocations of hosts. The key
  * serving/HOST has a server's addresses and exports, and exists as long as the lease of its agent.
- * The key state/HOST has a summary of the host. Values are JSON with the member "v", the version of
- * the format. Any host of the cluster, even a faulty one, may have written them. So a parser
- * accepts only members with the right type, and ignores unknown members, which later versions may
- * add. The functions hold no state.
+ * The key state/HOST has a summary of the host. The key links/XXXX-HOST, with a hash of the name,
+ * has the legs of the host and what their probes have found; it exists as long as the lease too.
+ * The hash lets a host read a random part of these keys. Values are JSON with the member "v", the
+ * version of the format. Any host of the cluster, even a faulty one, may have written them. So a
+ * parser accepts only members with the right type, and ignores unknown members, which later versions
+ * may add. The functions hold no state.
  */
 #ifndef PLENUM_AGENT_RECORDS_H
 #define PLENUM_AGENT_RECORDS_H
@@ -21,12 +23,16 @@
 #define RECORDS_ROWS_MAX 512	      /* maximum number of rows of a list in a summary */
 #define RECORDS_REPEAT_S 60	      /* interval at which an unchanged summary is written again */
 
-enum record_kind { RECORD_OWNER, RECORD_SERVING, RECORD_STATE, RECORD_KIND_MAX };
+enum record_kind { RECORD_OWNER, RECORD_SERVING, RECORD_STATE, RECORD_LINKS, RECORD_KIND_MAX };
 
 /* Writes the key of that host to buf; host "": writes the prefix of all keys of that kind. */
 void record_key(enum record_kind kind, const char *cluster, const char *host, char buf[KV_KEY_MAX]);
 /* Writes to buf the end of the range of all keys of that kind. */
 void record_key_end(enum record_kind kind, const char *cluster, char buf[KV_KEY_MAX]);
+/* Writes a key to buf from which on a random part of the keys links/ can be read. */
+void record_key_random(const char *cluster, uint16_t random, char buf[KV_KEY_MAX]);
+/* Returns whether a key of that kind is removed when the lease of its host ends. */
+bool record_has_lease(enum record_kind kind);
 /* Returns the host in a key of that kind, or NULL if the key has an unexpected form. */
 const char *record_host(enum record_kind kind, const char *cluster, const char *key);
 /* Returns whether the text can be the name of a host or a cluster in a key. */

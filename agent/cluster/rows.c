@@ -59,6 +59,7 @@ static const struct {
 	[ROWS_EXPORTS] = {"exports", export_members, "name", "state", "unknown"},
 	[ROWS_POOLS] = {.list = "pools"},
 	[ROWS_ADDRESSES] = {.list = "addresses"},
+	[ROWS_LINKS] = {.list = "links"},
 };
 
 const char *rows_list(enum rows_kind kind)

@@ -21,6 +21,7 @@ enum rows_kind {
 	/* These two lists are made from the keys of pools (pool.h), not from summaries. */
 	ROWS_POOLS,
 	ROWS_ADDRESSES,
+	ROWS_LINKS, /* made from the records of links (links_rows.h) */
 	ROWS_KIND_MAX
 };
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Makes a list of all hosts, pools or addresses of the cluster from the keys in the store. */
 #include "agent/cluster/view.h"
+#include "agent/cluster/links_rows.h"
 #include "agent/cluster/pool.h"
 #include <stdio.h>
 #include <string.h>
 
 #define ALIVE_PAGE 1024
+#define LINKS_PAGE 256 /* the records of links are limited to LINKS_ROWS_BYTES_MAX */
 /* Maximum number of summaries in one answer. Each has up to RECORDS_BYTES_MAX, which base64 makes
  * longer, and all together must stay below KV_ANSWER_BYTES_MAX. */
 #define STATE_PAGE 32
@@ -19,6 +21,7 @@ struct alive {
 struct view {
 	struct view_setup setup;
 	char cluster[PLENUM_NAME_MAX], host[PLENUM_NAME_MAX];
+	char *own; /* a copy of setup.own */
 	enum record_kind reads;
 	unsigned page; /* maximum number of keys to read at a time */
 	bool skips;    /* reads only the name of a key whose value exceeds the limit of an answer */
@@ -33,12 +36,35 @@ struct view {
 	size_t n_pools, n_owned[POOLS_MAX];
 };
 
+/* Makes the list of links. If the store does not answer, it has what this host has found. */
+static json_t *links_answer(struct view *v, bool complete)
+{
+	json_t *rows = json_array();
+
+	if (!complete) {
+		json_decref(v->list);
+		v->list = rows;
+		(void)links_rows_add(v->list, v->host, v->setup.own, strlen(v->setup.own),
+				     v->now_ms);
+	} else {
+		json_decref(rows);
+	}
+	return json_pack("{s:s, s:s, s:o, s:I, s:b}", "host", v->host, "cluster", v->cluster,
+			 "links", links_rows_merge(v->list), "omitted_hosts",
+			 (json_int_t)v->n_omitted, "complete", (int)complete);
+}
+
 static void end(struct view *v, enum cluster_trouble trouble, const char *why)
 {
 	json_t *o = NULL;
 	char *text = NULL;
 
-	if (trouble == CLUSTER_FINE) {
+	if (v->setup.kind == ROWS_LINKS && (trouble == CLUSTER_FINE || v->setup.own)) {
+		o = links_answer(v, trouble == CLUSTER_FINE);
+		text = o ? json_dumps(o, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
+		json_decref(o);
+		trouble = CLUSTER_FINE;
+	} else if (trouble == CLUSTER_FINE) {
 		o = json_pack("{s:s, s:s, s:O, s:I}", "host", v->host, "cluster", v->cluster,
 			      rows_list(v->setup.kind), v->list, "omitted_hosts",
 			      (json_int_t)v->n_omitted);
@@ -123,7 +149,9 @@ static int read_page(struct view *v);
 static void begin(struct view *v, enum record_kind kind)
 {
 	v->reads = kind;
-	v->page = kind == RECORD_SERVING ? ALIVE_PAGE : STATE_PAGE;
+	v->page = kind == RECORD_SERVING ? ALIVE_PAGE
+		  : kind == RECORD_LINKS ? LINKS_PAGE
+					 : STATE_PAGE;
 	record_key(kind, v->cluster, "", v->next);
 	record_key_end(kind, v->cluster, v->end);
 }
@@ -145,6 +173,17 @@ static int advance(struct view *v, const struct kv_answer *a)
 	return 1;
 }
 
+static int take_links(struct view *v, const char *host, const struct kv_pair *p)
+{
+	if (v->n_hosts == RECORDS_HOSTS_MAX || v->bytes > VIEW_ANSWER_BYTES_MAX / 2) {
+		v->n_omitted++;
+		return 0;
+	}
+	v->n_hosts++;
+	v->bytes += 2 * p->len;
+	return links_rows_add(v->list, host, p->value, p->len, v->now_ms);
+}
+
 static int take_key(struct view *v, const struct kv_pair *p)
 {
 	const char *host = record_host(v->reads, v->cluster, p->key);
@@ -156,6 +195,8 @@ static int take_key(struct view *v, const struct kv_pair *p)
 		take_alive(v, host);
 		return 0;
 	}
+	if (v->reads == RECORD_LINKS)
+		return v->skips ? 0 : take_links(v, host, p);
 	if (!v->skips)
 		return take_state(v, host, p);
 	a = find(v, host);
@@ -208,7 +249,7 @@ static void on_page(void *user, const struct kv_answer *a)
 		begin(v, RECORD_STATE);
 		r = read_page(v);
 	} else if (r >= 0) {
-		r = add_others(v);
+		r = v->reads == RECORD_LINKS ? 0 : add_others(v);
 		if (r >= 0) {
 			end(v, CLUSTER_FINE, "");
 			return;
@@ -383,11 +424,15 @@ int view_new(const struct view_setup *setup, struct view **ret)
 	v->setup = *setup;
 	snprintf(v->cluster, sizeof(v->cluster), "%s", setup->cluster);
 	snprintf(v->host, sizeof(v->host), "%s", setup->host);
+	v->setup.own = v->own = setup->own ? strdup(setup->own) : NULL;
 	clock_gettime(CLOCK_REALTIME, &now);
 	v->now_ms = (uint64_t)now.tv_sec * 1000;
 	v->list = json_array();
 	if (!v->list) {
 		r = -ENOMEM;
+	} else if (setup->kind == ROWS_LINKS) {
+		begin(v, RECORD_LINKS);
+		r = read_page(v);
 	} else if (setup->kind >= ROWS_POOLS) {
 		r = read_pools(v);
 	} else {
@@ -407,6 +452,7 @@ struct view *view_free(struct view *v)
 	if (!v)
 		return NULL;
 	json_decref(v->list);
+	free(v->own);
 	free(v);
 	return NULL;
 }

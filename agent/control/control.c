@@ -162,6 +162,7 @@ static void on_get(struct agent *a, const struct client *cl, const struct privse
 	case PRIVSEP_CLUSTER_EXPORTS:
 	case PRIVSEP_CLUSTER_POOLS:
 	case PRIVSEP_CLUSTER_ADDRESSES:
+	case PRIVSEP_CLUSTER_LINKS:
 	case PRIVSEP_CLUSTER_DOCUMENT:
 	case PRIVSEP_ROLLOUT_STATUS:
 		control_get_cluster(a, cl, (enum privsep_what)m->get.what, r);

@@ -12,7 +12,7 @@ void control_get_cluster(struct agent *a, const struct client *cl, enum privsep_
 			 struct control_reply *r)
 {
 	_Static_assert(PRIVSEP_CLUSTER_LISTS == (int)ROWS_KIND_MAX &&
-			       PRIVSEP_CLUSTER_ADDRESSES - PRIVSEP_CLUSTER_HOSTS == ROWS_ADDRESSES,
+			       PRIVSEP_CLUSTER_LINKS - PRIVSEP_CLUSTER_HOSTS == ROWS_LINKS,
 		       "the lists have one order");
 
 	if (!control_is_in_cluster(a, r))

@@ -209,6 +209,7 @@ static const struct ctl_command commands[] = {
 	{"cluster hosts", 0, 0, TAKES_TABLE, ctl_cmd_cluster_hosts},
 	{"cluster processes", 0, 0, TAKES_TABLE, ctl_cmd_cluster_processes},
 	{"cluster net", 0, 0, TAKES_TABLE, ctl_cmd_cluster_net},
+	{"cluster links", 0, 0, TAKES_TABLE, ctl_cmd_cluster_links},
 	{"cluster exports", 0, 0, TAKES_TABLE, ctl_cmd_cluster_exports},
 	{"cluster forget", 1, 1, TAKES_FORCE | DISRUPTS, ctl_cmd_cluster_forget},
 	{"cluster leave", 0, 0, DISRUPTS, ctl_cmd_cluster_leave},

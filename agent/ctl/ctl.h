@@ -424,6 +424,7 @@ int ctl_cmd_peers(const struct ctl_args *a);
 int ctl_cmd_cluster_status(const struct ctl_args *a);
 int ctl_cmd_cluster_hosts(const struct ctl_args *a);
 int ctl_cmd_cluster_processes(const struct ctl_args *a);
+int ctl_cmd_cluster_links(const struct ctl_args *a);
 int ctl_cmd_cluster_net(const struct ctl_args *a);
 int ctl_cmd_cluster_exports(const struct ctl_args *a);
 int ctl_cmd_cluster_forget(const struct ctl_args *a);

@@ -84,6 +84,10 @@ struct health_inputs {
 	const struct spec *spec;     /* NULL: no configuration runs */
 	const struct plan *plan;     /* NULL: no configuration runs */
 	const struct wiring *wiring; /* NULL: the wiring watch does not run */
+	/* Returns whether probes have found that no host answers this leg, which is a problem
+	 * already; NULL: nothing is probed. */
+	bool (*leg_is_dead)(const void *user, const char *leg);
+	const void *user;
 	/* Knows why the addresses of a server are unknown; NULL: not used. */
 	const struct cluster *cluster;
 	const struct reason *memory; /* problem of the agent's control group; NULL: none */

@@ -115,6 +115,22 @@ static bool note_path_of_faulty(struct health_look *l, const struct launch_port 
 	return true;
 }
 
+/* Returns whether the path is down because no host answers its leg. If so, records it. */
+static bool note_path_of_dead(struct health_look *l, const char *leg, const char *peer)
+{
+	char text[HEALTH_TEXT_MAX], key[HEALTH_KEY_MAX];
+	struct health_entry *e;
+
+	if (!l->in->leg_is_dead || !l->in->leg_is_dead(l->in->user, leg))
+		return false;
+	snprintf(text, sizeof(text), "leg-unreachable: no host answers on %s", leg);
+	health_key_path(leg, peer, key, sizeof(key));
+	e = health_note(l, 0, HEALTH_PATH, key, text);
+	if (e)
+		e->reported_elsewhere = true;
+	return true;
+}
+
 /* Returns whether the path is degraded because of losses, even if the losses have just taken it
  * down for a moment. */
 static bool is_lossy(const struct health_look *l, const struct launch_path_stats *s)
@@ -214,7 +230,7 @@ void health_look_at_paths(struct health_look *l)
 			note_path_of_lost(l, lost, s->peer);
 			continue;
 		}
-		if (note_path_of_faulty(l, port, s->peer))
+		if (note_path_of_faulty(l, port, s->peer) || note_path_of_dead(l, s->leg, s->peer))
 			continue;
 		health_explain_path(&l->w->config, l->w->stats, l->in->plan, port, s->peer,
 				    s->remote, health_look_arp(l), why, sizeof(why));

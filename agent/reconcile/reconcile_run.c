@@ -8,6 +8,7 @@
 #include "agent/desired/worker_config.h"
 #include "agent/kernel_events.h"
 #include "agent/leg_labels.h"
+#include "agent/leg_links.h"
 #include "agent/leg_wiring.h"
 #include "agent/membership.h"
 #include "agent/reconcile/reachability.h"
@@ -358,6 +359,7 @@ static int second_half(struct agent *a)
 	kernel_events_take_carriers(a, a->running.inv);
 	leg_labels_take_plan(a);
 	leg_wiring_take_plan(a);
+	leg_links_take_plan(a);
 	return reconcile_mounts_apply(a, asked);
 }
 

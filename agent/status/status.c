@@ -6,6 +6,7 @@
 #include "agent/health/required_actions.h"
 #include "agent/leg_labels.h"
 #include "agent/leg_wiring.h"
+#include "agent/links/links_watch.h"
 #include "agent/lldp/lldp.h"
 #include "netcfg/plan/plan_guard.h"
 #include <fcntl.h>
@@ -313,7 +314,8 @@ static void add_agent(const struct agent *a, struct status *st)
 			  resident_bytes(clients_child_pid(a->clients, PRIVSEP_ADMIN)) +
 			  resident_bytes(clients_child_pid(a->clients, PRIVSEP_API_TLS)) +
 			  resident_bytes(lldp_pid(a->lldp)) +
-			  resident_bytes(cluster_pid(a->cluster));
+			  resident_bytes(cluster_pid(a->cluster)) +
+			  resident_bytes(links_watch_pid(a->links));
 	p->uptime_s = (clock_now_ns() - a->started_ns) / NSEC_PER_SEC;
 }
 

@@ -334,6 +334,7 @@ struct spec_cluster { /* name "": no cluster is configured */
 	enum spec_identity identity; /* whether hosts prove their identities */
 	char *identity_dir; /* folder of the files of this host's identity; NULL: the default */
 	enum spec_cluster_config config; /* whether this host takes the cluster's document */
+	bool probe_legs;		 /* whether legs probe the legs of other hosts */
 	struct diag_pos pos;
 };
 

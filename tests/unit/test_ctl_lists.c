@@ -174,6 +174,20 @@ static void exports_of_the_cluster_name_their_host(void **state)
 	       "b     x       /srv/x  served  read-only  2        -\n");
 }
 
+static void links_of_the_cluster_name_their_source(void **state)
+{
+	expect("cluster links", "GET /v1/cluster/links",
+	       "{\"links\":[{\"id\":\"b/"
+	       "leg-a\",\"host\":\"b\",\"leg\":\"leg-a\",\"address\":\"10.1.0.2\","
+	       "\"known\":3,\"asked\":3,\"answering\":2,\"loss_percent\":1,\"full_loss_percent\":"
+	       "50,"
+	       "\"rtt_us\":null,\"verdict\":\"peer-leg\",\"source\":\"a\",\"age_s\":61,\"reports\":"
+	       "2,"
+	       "\"reason\":\"r\"}]}",
+	       "HOST  LEG    ADDRESS   PEERS   LOSS          RTT  VERDICT   SOURCE  AGE    REASON\n"
+	       "b     leg-a  10.1.0.2  2 of 3  1%, 50% full  -    peer-leg  a       1m 1s  r\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -182,6 +196,7 @@ int main(void)
 		cmocka_unit_test(clients_have_the_time_of_their_last_packet_and_their_refusal),
 		cmocka_unit_test(hosts_of_the_cluster_have_the_age_of_their_summary),
 		cmocka_unit_test(exports_of_the_cluster_name_their_host),
+		cmocka_unit_test(links_of_the_cluster_name_their_source),
 		cmocka_unit_test(peers_have_their_legs_and_the_worst_loss),
 		cmocka_unit_test(paths_name_their_mount_or_export),
 		cmocka_unit_test(sessions_have_their_legs_and_their_age),

@@ -226,6 +226,49 @@ static void test_reports_of_the_cluster_are_checked(void **state)
 	assert_int_equal(check(PRIVSEP_CLUSTER, &m, HEAD + sizeof(m.get), false), -EBADMSG);
 }
 
+/* Only the process that probes legs reports about them, and the monitor passes on what the process
+ * of the store has read. */
+static void test_reports_of_probes_are_checked(void **state)
+{
+	struct privsep_msg m = {.type = PRIVSEP_LINKS_REPORT,
+				.size = sizeof(struct links_report),
+				.links_report = {.ifindex = 2,
+						 .known = 3,
+						 .asked = 2,
+						 .answering = 1,
+						 .n_faults = 1,
+						 .faults = {{.host = "b",
+							     .leg = "leg-a",
+							     .ip = {AF_INET, {10, 1, 0, 2}},
+							     .verdict = LINKS_PEER_LEG}}}};
+	const struct privsep_msg good = m;
+	const size_t len = HEAD + sizeof(m.links_report);
+
+	assert_int_equal(check(PRIVSEP_LINKS, &m, len, false), 0);
+	assert_int_equal(check(PRIVSEP_CLUSTER, &m, len, false), -EBADMSG);
+	assert_int_equal(check(PRIVSEP_MONITOR, &m, len, false), -EBADMSG);
+	m.links_report.faults[0].host[0] = '"';
+	assert_int_equal(check(PRIVSEP_LINKS, &m, len, false), -EBADMSG);
+	m = good;
+	m.links_report.faults[0].verdict = LINKS_OK;
+	assert_int_equal(check(PRIVSEP_LINKS, &m, len, false), -EBADMSG);
+	m = good;
+	m.links_report.faults[0].ip.family = 0;
+	assert_int_equal(check(PRIVSEP_LINKS, &m, len, false), -EBADMSG);
+	m = good;
+	m.links_report.n_faults = LINKS_FAULTS_MAX + 1;
+	assert_int_equal(check(PRIVSEP_LINKS, &m, len, false), -EBADMSG);
+	m = good;
+	m.links_report.answering = 3;
+	assert_int_equal(check(PRIVSEP_LINKS, &m, len, false), -EBADMSG);
+	m = (struct privsep_msg){.type = PRIVSEP_CLUSTER_MEMBERS, .size = sizeof(m.cluster_text)};
+	assert_int_equal(check(PRIVSEP_CLUSTER, &m, HEAD + m.size, true), 0);
+	assert_int_equal(check(PRIVSEP_MONITOR, &m, HEAD + m.size, true), 0);
+	assert_int_equal(check(PRIVSEP_LINKS, &m, HEAD + m.size, true), -EBADMSG);
+	m = a_get(); /* nor may it send clients' requests */
+	assert_int_equal(check(PRIVSEP_LINKS, &m, HEAD + sizeof(m.get), false), -EBADMSG);
+}
+
 /* A child may ask for all its clients at once, but only for what each of them may read, and only
  * the monitor may answer. */
 static void test_a_child_asks_for_itself(void **state)
@@ -562,6 +605,7 @@ int main(void)
 		cmocka_unit_test(test_logins_are_checked),
 		cmocka_unit_test(test_neighbours_are_checked),
 		cmocka_unit_test(test_reports_of_the_cluster_are_checked),
+		cmocka_unit_test(test_reports_of_probes_are_checked),
 		cmocka_unit_test(test_a_child_asks_for_itself),
 		cmocka_unit_test(test_wrong_lengths_are_rejected),
 		cmocka_unit_test(test_types_are_bound_to_senders),

@@ -201,6 +201,14 @@ static const struct answer_member cluster_export[] = {
 	BOOLEAN("read_only"), INTEGER_OR_NULL("clients"), END};
 static const struct answer_member cluster_exports[] = {CLUSTER_LIST("exports", cluster_export)};
 
+static const struct answer_member cluster_link[] = {
+	TEXT("id"), TEXT("host"), TEXT("leg"), TEXT("address"), INTEGER("known"), INTEGER("asked"),
+	INTEGER("answering"), INTEGER("loss_percent"), INTEGER("full_loss_percent"),
+	INTEGER_OR_NULL("rtt_us"), TEXT("verdict"), TEXT("source"), INTEGER("reports"),
+	INTEGER_OR_NULL("age_s"), TEXT("reason"), END};
+static const struct answer_member cluster_links[] = {
+	BOOLEAN("complete"), CLUSTER_LIST("links", cluster_link)};
+
 static const struct answer_member pool[] = {
 	TEXT("name"), TEXT("range"), TEXT_OR_NULL("gateway"), INTEGER_OR_NULL("mtu"),
 	INTEGER_OR_NULL("vlan"), INTEGER("addresses"), INTEGER("owned"), END};
@@ -379,6 +387,7 @@ static const struct answer_member *const answers[RESOURCE_MAX] = {
 	[RESOURCE_CLUSTER] = cluster,
 	[RESOURCE_CLUSTER_HOSTS] = cluster_hosts,
 	[RESOURCE_CLUSTER_PROCESSES] = cluster_processes,
+	[RESOURCE_CLUSTER_LINKS] = cluster_links,
 	[RESOURCE_CLUSTER_NET] = cluster_net,
 	[RESOURCE_CLUSTER_EXPORTS] = cluster_exports,
 	[RESOURCE_CLUSTER_FORGET] = released,

@@ -251,6 +251,20 @@ const struct resource resources[RESOURCE_MAX] = {
 			       "access, and number of hosts that are connected. State unknown: the lease of the host's agent\n"
 			       "has ended, or its summary is older than 180 s.\n"}},
 	},
+	[RESOURCE_CLUSTER_LINKS] = {
+		OPERATION("GET", "/v1/cluster/links", PRIVSEP_GET, "links between the legs of all hosts"),
+		.what = PRIVSEP_CLUSTER_LINKS,
+		LIST("links", "id", TEXT),
+		.columns = "HOST,LEG,ADDRESS,PEERS,LOSS,RTT,VERDICT,SOURCE,AGE,REASON",
+		.commands = {{"cluster links", "[TABLE OPTION...]", "list the links between the legs of all hosts",
+			       "Lists the legs of all hosts of the cluster with what probes between them have found. Each leg\n"
+			       "asks three other hosts a second. PEERS: hosts that answer, of those asked. LOSS: small and full\n"
+			       "packets that are lost. Verdict own-leg: no host answers this leg, as its own host says; peer-leg:\n"
+			       "the leg answers no host that asks it, as others say; switch-between: it answers some hosts, but\n"
+			       "not others; unknown: not asked, or the answers do not decide. SOURCE: the host that says so, and\n"
+			       "AGE how long ago it wrote that. A host writes it at each change, and once a minute. Further\n"
+			       "column for -o: reports.\n"}},
+	},
 	[RESOURCE_CLUSTER_FORGET] = {
 		OPERATION("POST", "/v1/cluster/forget", PRIVSEP_CLUSTER_FORGET, "remove a host that is gone"),
 		FIELDS(forget_fields),

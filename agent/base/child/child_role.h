@@ -50,5 +50,6 @@ pid_t child_role_pid(const struct child_role *r); /* returns 0 if the process do
 int api_main(enum privsep_role role, enum log_level level);
 int lldp_main(enum log_level level);
 int cluster_main(enum log_level level);
+int links_main(enum log_level level);
 
 #endif

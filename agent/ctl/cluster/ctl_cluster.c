@@ -98,7 +98,7 @@ int ctl_cmd_cluster_status(const struct ctl_args *a)
 
 /* ---- lists of all hosts ---- */
 
-/* Prints on standard error how many entries the answer lacks. */
+/* Prints on standard error which entries the answer lacks. */
 static void warn_omitted(const json_t *answer)
 {
 	const json_int_t omitted = ctl_int(answer, "omitted_hosts");
@@ -108,6 +108,8 @@ static void warn_omitted(const json_t *answer)
 	if (omitted > 0)
 		ctl_complain("the list is too long: %" JSON_INTEGER_FORMAT " %s are left out",
 			     omitted, lists_addresses ? "addresses" : "hosts");
+	if (json_is_false(json_object_get(answer, "complete")))
+		ctl_complain("etcd does not answer: the list has only what this host has found");
 }
 
 int ctl_cluster_list(const struct ctl_args *a, enum resource_id id,
@@ -194,6 +196,40 @@ static int print_exports(const struct ctl_args *a, const json_t *exports, const 
 	return ctl_view_print(a, &t, columns);
 }
 
+static int print_links(const struct ctl_args *a, const json_t *links, const char *columns)
+{
+	static const char *const headings[] = {"HOST", "LEG",	  "ADDRESS", "PEERS",
+					       "LOSS", "RTT",	  "VERDICT", "SOURCE",
+					       "AGE",  "REPORTS", "REASON"};
+	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
+	const json_t *o;
+	char age[32];
+	size_t i;
+
+	json_array_foreach (links, i, o) {
+		ctl_table_add(&t, "%s", ctl_text(o, "host"));
+		ctl_table_add(&t, "%s", ctl_text(o, "leg"));
+		ctl_table_add(&t, "%s", ctl_text(o, "address"));
+		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT,
+			      ctl_int(o, "answering"), ctl_int(o, "asked"));
+		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT "%%, %" JSON_INTEGER_FORMAT "%% full",
+			      ctl_int(o, "loss_percent"), ctl_int(o, "full_loss_percent"));
+		if (json_is_integer(json_object_get(o, "rtt_us")))
+			ctl_table_add(&t, "%" JSON_INTEGER_FORMAT " us", ctl_int(o, "rtt_us"));
+		else
+			ctl_table_add(&t, "%s", "");
+		ctl_table_add(&t, "%s", ctl_text(o, "verdict"));
+		ctl_table_add(&t, "%s", ctl_text(o, "source"));
+		ctl_table_add(&t, "%s",
+			      json_is_integer(json_object_get(o, "age_s"))
+				      ? ctl_format_seconds(ctl_int(o, "age_s"), age, sizeof(age))
+				      : "");
+		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(o, "reports"));
+		ctl_table_add(&t, "%s", ctl_text(o, "reason"));
+	}
+	return ctl_view_print(a, &t, columns);
+}
+
 int ctl_cmd_cluster_hosts(const struct ctl_args *a)
 {
 	return ctl_cluster_list(a, RESOURCE_CLUSTER_HOSTS, print_hosts);
@@ -202,6 +238,11 @@ int ctl_cmd_cluster_hosts(const struct ctl_args *a)
 int ctl_cmd_cluster_processes(const struct ctl_args *a)
 {
 	return ctl_cluster_list(a, RESOURCE_CLUSTER_PROCESSES, ctl_put_processes);
+}
+
+int ctl_cmd_cluster_links(const struct ctl_args *a)
+{
+	return ctl_cluster_list(a, RESOURCE_CLUSTER_LINKS, print_links);
 }
 
 int ctl_cmd_cluster_net(const struct ctl_args *a)

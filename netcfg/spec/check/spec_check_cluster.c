@@ -94,6 +94,10 @@ void spec_check_cluster(struct spec_reader *r)
 		check_error(r, &c->pos, "config",
 			    "the document is in the cluster's etcd, and this host has no "
 			    "cluster.etcd; write cluster.etcd, or remove 'config'");
+	if (c->n_etcd == 0 && !c->probe_legs)
+		check_error(r, &c->pos, "probe-legs",
+			    "legs find one another in the cluster's etcd, and this host has no "
+			    "cluster.etcd; write cluster.etcd, or remove 'probe-legs'");
 }
 
 /* The agent takes the addresses of a network with a pool, and assigns them in the order of the

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Makes the rows of the list of links, and merges what several hosts say about a leg. */
+#include "agent/cluster/links_rows.h"
+#include "agent/base/links_report.h"
+#include "netcfg/base/text.h"
+#include <stdio.h>
+#include <string.h>
+
+#define TEXT_MAX 384
+#define LEGS_MAX 16	/* legs of a record */
+#define FAULTS_MAX 64	/* faults of a record */
+#define AGE_MAX_S 86400 /* an older record, or one of a clock that differs, has an unknown age */
+
+static json_t *text_of(const json_t *o, const char *name)
+{
+	const char *text = json_string_value(json_object_get(o, name));
+	char buf[TEXT_MAX];
+
+	snprintf(buf, sizeof(buf), "%s", text ? text : "");
+	text_trim(buf);
+	text_clean(buf);
+	return json_string(buf);
+}
+
+static json_t *number_of(const json_t *o, const char *name)
+{
+	const json_int_t n = json_integer_value(json_object_get(o, name));
+
+	return json_integer(MAX_OF(n, 0));
+}
+
+static const char *verdict_of(const json_t *o)
+{
+	static const char *const names[] = {"ok", "own-leg", "peer-leg", "switch-between"};
+	const char *text = json_string_value(json_object_get(o, "verdict"));
+
+	for (size_t i = 0; text && i < ARRAY_SIZE(names); i++)
+		if (strcmp(text, names[i]) == 0)
+			return names[i];
+	return "unknown";
+}
+
+static json_t *load(const char *text, size_t len)
+{
+	json_t *o = text && len <= LINKS_ROWS_BYTES_MAX ? json_loadb(text, len, 0, NULL) : NULL;
+
+	if (json_is_object(o) && json_integer_value(json_object_get(o, "v")) >= RECORDS_VERSION)
+		return o;
+	json_decref(o);
+	return NULL;
+}
+
+static json_t *age_of(const json_t *record, uint64_t now_ms)
+{
+	const json_int_t at = json_integer_value(json_object_get(record, "time_ms"));
+	const json_int_t age = ((json_int_t)now_ms - at) / 1000;
+
+	return at > 0 && age < AGE_MAX_S && age > -AGE_MAX_S ? json_integer(MAX_OF(age, 0))
+							     : json_null();
+}
+
+static json_t *id_of(const json_t *host, const json_t *leg)
+{
+	return json_sprintf("%s/%s", json_string_value(host), json_string_value(leg));
+}
+
+/* ---- the rows of a record ---- */
+
+static json_t *own_row(const char *host, const json_t *leg, const json_t *record, uint64_t now_ms)
+{
+	json_t *name = text_of(leg, "name"), *of = json_string(host), *row;
+	const char *verdict = verdict_of(leg);
+
+	/* A host tells about its own leg only this. */
+	if (strcmp(verdict, "ok") != 0 && strcmp(verdict, "own-leg") != 0)
+		verdict = "unknown";
+	row = json_pack("{s:o, s:s, s:O, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:o, s:o}", "id",
+			id_of(of, name), "host", host, "leg", name, "address", text_of(leg, "ip"),
+			"known", number_of(leg, "known"), "asked", number_of(leg, "asked"),
+			"answering", number_of(leg, "answering"), "loss_percent",
+			number_of(leg, "loss_percent"), "full_loss_percent",
+			number_of(leg, "full_loss_percent"), "verdict", verdict, "source", host,
+			"age_s", age_of(record, now_ms), "reason", text_of(leg, "reason"));
+	if (row)
+		json_object_set_new(row, "rtt_us",
+				    json_is_integer(json_object_get(leg, "rtt_us"))
+					    ? number_of(leg, "rtt_us")
+					    : json_null());
+	json_decref(name);
+	json_decref(of);
+	return row;
+}
+
+static json_t *fault_row(const char *by, const json_t *fault, const json_t *record, uint64_t now_ms)
+{
+	json_t *host = text_of(fault, "host"), *leg = text_of(fault, "leg"), *row;
+	const char *verdict = verdict_of(fault);
+
+	/* A host tells about the legs of others only this. */
+	if (strcmp(verdict, "peer-leg") != 0 && strcmp(verdict, "switch-between") != 0)
+		verdict = "unknown";
+	row = json_pack("{s:s, s:o, s:O, s:O, s:o, s:s, s:o}", "by", by, "id", id_of(host, leg),
+			"host", host, "leg", leg, "address", text_of(fault, "ip"), "verdict",
+			verdict, "age_s", age_of(record, now_ms));
+	json_decref(host);
+	json_decref(leg);
+	return row;
+}
+
+int links_rows_add(json_t *list, const char *host, const char *text, size_t len, uint64_t now_ms)
+{
+	json_t *record = load(text, len), *o;
+	int r = 0;
+	size_t i;
+
+	json_array_foreach (json_object_get(record, "legs"), i, o)
+		if (r == 0 && i < LEGS_MAX)
+			r = json_array_append_new(list, own_row(host, o, record, now_ms));
+	json_array_foreach (json_object_get(record, "faults"), i, o)
+		if (r == 0 && i < FAULTS_MAX)
+			r = json_array_append_new(list, fault_row(host, o, record, now_ms));
+	json_decref(record);
+	return r < 0 ? -ENOMEM : 0;
+}
+
+json_t *links_rows_member(const char *host, const char *text, size_t len)
+{
+	json_t *record = load(text, len), *legs = json_array(), *o;
+	size_t i;
+
+	if (!record) {
+		json_decref(legs);
+		return NULL;
+	}
+	json_array_foreach (json_object_get(record, "legs"), i, o)
+		if (i < LEGS_MAX)
+			json_array_append_new(legs,
+					      json_pack("{s:o, s:o, s:o}", "name",
+							text_of(o, "name"), "ip", text_of(o, "ip"),
+							"network", text_of(o, "network")));
+	json_decref(record);
+	return json_pack("{s:s, s:o}", "host", host, "legs", legs);
+}
+
+/* ---- merging ---- */
+
+static const char *get(const json_t *o, const char *name)
+{
+	const char *text = json_string_value(json_object_get(o, name));
+
+	return text ? text : "";
+}
+
+/* Adds a row for a leg whose host has published none. */
+static json_t *empty_row(const json_t *fault)
+{
+	json_t *leg = json_pack("{s:i, s:s, s:s, s:s, s:s}", "v", RECORDS_VERSION, "name",
+				get(fault, "leg"), "ip", get(fault, "address"), "verdict",
+				"unknown", "reason", "");
+	json_t *row = leg ? own_row(get(fault, "host"), leg, NULL, 0) : NULL;
+
+	json_decref(leg);
+	return row;
+}
+
+static int rank(const char *verdict)
+{
+	return strcmp(verdict, "peer-leg") == 0 ? 2 : strcmp(verdict, "switch-between") == 0;
+}
+
+/* Counts the hosts that report the leg, and keeps the most certain verdict. What the host says
+ * about its own leg counts more if it finds the fault there itself. */
+static void take_fault(json_t *row, const json_t *fault)
+{
+	const json_int_t n = json_integer_value(json_object_get(row, "reports"));
+	const char *by = get(fault, "by");
+
+	json_object_set_new(row, "reports", json_integer(n + 1));
+	if (strcmp(get(row, "verdict"), "own-leg") == 0)
+		return;
+	if (n == 0 || rank(get(fault, "verdict")) > rank(get(row, "verdict"))) {
+		json_object_set_new(row, "verdict", json_string(get(fault, "verdict")));
+		json_object_set_new(row, "source", json_string(by));
+		json_object_set(row, "age_s", json_object_get(fault, "age_s"));
+	}
+}
+
+/* Returns whether all legs of the row's host have that verdict by others. */
+static bool all_silent(const json_t *rows, const char *host)
+{
+	const json_t *row;
+	const char *id;
+	unsigned n = 0;
+
+	json_object_foreach ((json_t *)rows, id, row) {
+		if (strcmp(get(row, "host"), host) != 0)
+			continue;
+		if (strcmp(get(row, "verdict"), "peer-leg") != 0)
+			return false;
+		n++;
+	}
+	return n > 1;
+}
+
+static json_t *explain(const json_t *rows, const json_t *row)
+{
+	const json_int_t n = json_integer_value(json_object_get(row, "reports"));
+	const char *verdict = get(row, "verdict");
+
+	if (strcmp(verdict, "own-leg") == 0 || n == 0)
+		return json_string(get(row, "reason"));
+	if (strcmp(verdict, "switch-between") == 0)
+		return json_sprintf("leg-unreachable: other hosts reach this leg, but %s%s not: "
+				    "check the switches and cables between them",
+				    get(row, "source"), n > 1 ? " and others do" : " does");
+	if (strcmp(verdict, "peer-leg") != 0)
+		return json_sprintf("leg-unreachable: %s gets no answer from this leg, and no "
+				    "third host could be asked whose leg is at fault",
+				    get(row, "source"));
+	if (all_silent(rows, get(row, "host")))
+		return json_string("leg-unreachable: no leg of this host answers: the host is "
+				   "down, or its agent is stopped");
+	return json_sprintf("leg-unreachable: this leg answers none of the hosts that asked it "
+			    "(%" JSON_INTEGER_FORMAT " %s): check its cable and its switch port",
+			    n, n > 1 ? "report that" : "reports that");
+}
+
+json_t *links_rows_merge(const json_t *list)
+{
+	json_t *rows = json_object(), *merged = json_array();
+	json_t *o, *row;
+	const char *id;
+	size_t i;
+
+	json_array_foreach (list, i, o)
+		if (!json_object_get(o, "by"))
+			json_object_set(rows, get(o, "id"), o);
+	json_array_foreach (list, i, o) {
+		if (!json_object_get(o, "by"))
+			continue;
+		row = json_object_get(rows, get(o, "id"));
+		if (!row) {
+			row = empty_row(o);
+			json_object_set_new(rows, get(o, "id"), row);
+		}
+		if (row)
+			take_fault(row, o);
+	}
+	json_object_foreach (rows, id, row) {
+		json_object_set_new(row, "reason", explain(rows, row));
+		if (!json_object_get(row, "reports"))
+			json_object_set_new(row, "reports", json_integer(0));
+		json_array_append(merged, row);
+	}
+	json_decref(rows);
+	return merged;
+}

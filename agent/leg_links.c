@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Runs the probes of legs for the agent, and publishes and reports what they find. */
+#include "agent/leg_links.h"
+#include "agent/agent.h"
+#include "agent/base/stats_page.h"
+#include "agent/cluster/records.h"
+#include "agent/links/links.h"
+#include "agent/links/links_watch.h"
+#include "netcfg/base/secret.h"
+#include <stdio.h>
+#include <string.h>
+
+#define LOOK_NS (2 * NSEC_PER_SEC)
+#define REPEAT_NS (60 * NSEC_PER_SEC) /* an unchanged record is written again */
+/* Records that are written at once when something has changed, and how fast further ones follow. */
+#define CHANGES_MAX 20
+#define CHANGE_NS (3 * NSEC_PER_SEC)
+
+struct leg_links {
+	struct links_watch *watch;
+	struct loop_source *timer;
+	struct links_keys keys;
+	json_t *published; /* the last record without its numbers; NULL: none */
+	uint64_t published_ns;
+	unsigned changes; /* records that may be written at once */
+	uint64_t refilled_ns;
+};
+
+/* ---- legs ---- */
+
+static bool is_used(const struct agent *a)
+{
+	return a->running.spec && a->running.plan && a->running.inv &&
+	       cluster_is_used(a->cluster) && a->running.spec->cluster.probe_legs;
+}
+
+/* Returns a worker's address on the leg. A standby port has the address of another leg. */
+static const struct plan_port *port_on(const struct plan *p, const char *leg)
+{
+	for (size_t i = 0; i < p->n_workers; i++)
+		for (size_t k = 0; k < p->workers[i].n_ports; k++)
+			if (strcmp(p->workers[i].ports[k].leg, leg) == 0 &&
+			    !p->workers[i].ports[k].stands_by)
+				return &p->workers[i].ports[k];
+	return NULL;
+}
+
+static size_t list_legs(const struct agent *a, struct links_watch_leg legs[PLENUM_LEGS_MAX])
+{
+	const struct plan *p = a->running.plan;
+	size_t n = 0;
+
+	for (size_t i = 0; is_used(a) && i < p->n_legs && n < PLENUM_LEGS_MAX; i++) {
+		const struct plan_leg_info *info = &p->legs[i];
+		const struct inv_link *link = inv_link_by_index(a->running.inv, info->ifindex);
+		const struct plan_port *port = port_on(p, info->name);
+
+		if (!plan_leg_is_configured(info) || info->bond[0] || !link || !port)
+			continue;
+		legs[n] = (struct links_watch_leg){.ifindex = link->ifindex,
+						   .mtu = port->mtu ? port->mtu : link->mtu,
+						   .ip = port->ip};
+		memcpy(legs[n].name, info->name, sizeof(legs[n].name));
+		memcpy(legs[n].network, info->network, sizeof(legs[n].network));
+		memcpy(legs[n].ifname, link->name, sizeof(legs[n].ifname));
+		n++;
+	}
+	return n;
+}
+
+/* Reads the keys of the cluster. If that fails, the workers' reasons say so, and nothing is probed
+ * that other hosts would not believe. */
+static bool read_keys(const struct agent *a, struct links_keys *ret)
+{
+	const struct spec_cluster *c = &a->running.spec->cluster;
+	struct secret s = {.n = 0};
+	struct reason why;
+
+	*ret = (struct links_keys){.n = 0};
+	if (c->security == SPEC_SECURITY_NONE) {
+		links_keys_add(ret, c->name, NULL, 0);
+		return true;
+	}
+	if (secret_read(c->secret_file, &s, &why) < 0)
+		return false;
+	for (unsigned i = 0; i < s.n; i++)
+		links_keys_add(ret, c->name, s.keys[i], sizeof(s.keys[i]));
+	secret_wipe(&s);
+	return true;
+}
+
+static void set_legs(struct agent *a)
+{
+	struct leg_links *l = a->leg_links;
+	struct links_watch_leg legs[PLENUM_LEGS_MAX];
+	size_t n = list_legs(a, legs);
+
+	if (l->keys.n == 0)
+		n = 0;
+	links_watch_set(l->watch, n ? a->running.spec->host : "", legs, n, &l->keys);
+}
+
+/* ---- what the probes have found ---- */
+
+/* Returns how many paths of sessions work on the leg. */
+static unsigned working_paths(const struct agent *a, const char *leg)
+{
+	struct launch_path_stats paths[LAUNCH_PATHS_MAX];
+	unsigned n_up = 0;
+
+	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next) {
+		size_t n = w->state == SUP_UP && w->stats ? stats_page_paths(w->stats, paths) : 0;
+
+		for (size_t i = 0; i < n; i++)
+			n_up += paths[i].up && strcmp(paths[i].leg, leg) == 0;
+	}
+	return n_up;
+}
+
+static bool has_carrier(const struct agent *a, const struct links_watch_leg *leg)
+{
+	return carriers_usable(&a->carriers, leg->ifindex);
+}
+
+/* Explains the verdict about a leg that the kernel cannot probe, because a worker has its address.
+ */
+static enum links_verdict judge_by_paths(const struct agent *a, const struct links_watch_leg *leg,
+					 struct reason *why)
+{
+	const unsigned n = working_paths(a, leg->name);
+
+	if (n > 0) {
+		reason_set_text(why, "by sessions: %u paths of workers work on this leg", n);
+		return LINKS_OK;
+	}
+	if (leg->error == -EADDRNOTAVAIL)
+		reason_set_text(why, "not probed: this host's kernel does not have the address of "
+				     "this leg, and no session uses the leg");
+	else
+		reason_set_text(why, "not probed: %s", strerror(-leg->error));
+	return LINKS_UNKNOWN;
+}
+
+/* Returns whether no host answers on any leg. Then the other hosts may be down. */
+static bool all_silent(const struct agent *a)
+{
+	const struct links_watch_leg *legs;
+	size_t n, n_silent = 0;
+
+	legs = links_watch_legs(a->leg_links->watch, &n);
+	for (size_t i = 0; i < n; i++)
+		n_silent += legs[i].report.verdict == LINKS_OWN_LEG;
+	return n > 1 && n_silent == n;
+}
+
+static enum links_verdict judge(const struct agent *a, const struct links_watch_leg *leg,
+				struct reason *why)
+{
+	const struct links_report *r = &leg->report;
+
+	reason_clear(why);
+	if (!has_carrier(a, leg)) {
+		reason_set(why, "no-carrier", "%s has no carrier", leg->ifname);
+		return LINKS_OWN_LEG;
+	}
+	if (leg->error < 0)
+		return judge_by_paths(a, leg, why);
+	if (r->verdict == LINKS_OWN_LEG && all_silent(a)) {
+		reason_set(why, "leg-unreachable",
+			   "none of the %u hosts that %s (%s) asks answers, nor does any on the "
+			   "other legs: these hosts are down, or this host is cut off",
+			   r->asked, leg->name, leg->ifname);
+		return LINKS_UNKNOWN;
+	}
+	if (r->verdict == LINKS_OWN_LEG)
+		reason_set(why, "leg-unreachable",
+			   "none of the %u hosts that %s (%s) asks answers, and no packet of a "
+			   "host arrives there; check the cable, the switch port and its VLAN",
+			   r->asked, leg->name, leg->ifname);
+	else if (r->ifindex && r->known == 0)
+		reason_set_text(why,
+				"not probed: no other host of the cluster is known on this leg");
+	else if (r->verdict == LINKS_UNKNOWN && r->n_faults)
+		reason_set_text(why,
+				"%s does not answer, and no third host could be asked whose "
+				"leg is at fault",
+				r->faults[0].host);
+	return (enum links_verdict)r->verdict;
+}
+
+/* A lost carrier, a crossed cable or another host with the address explains the silence, and is a
+ * problem already. */
+static bool is_explained(const struct agent *a, const struct links_watch_leg *leg)
+{
+	return !has_carrier(a, leg) || wiring_explains(a->wiring, leg->name, &leg->ip.addr, NULL);
+}
+
+static void update_problems(struct agent *a)
+{
+	const struct links_watch_leg *legs;
+	json_t *list = json_array();
+	char text[REASON_FORMAT_MAX + 3 * PLENUM_NAME_MAX], buf[REASON_FORMAT_MAX];
+	struct reason why;
+	size_t n;
+
+	legs = links_watch_legs(a->leg_links->watch, &n);
+	for (size_t i = 0; list && i < n; i++) {
+		if (!links_watch_is_dead(a->links, legs[i].name) || is_explained(a, &legs[i]))
+			continue;
+		judge(a, &legs[i], &why);
+		snprintf(text, sizeof(text), "leg %s (%s) is degraded: %s", legs[i].name,
+			 legs[i].ifname, reason_format(&why, buf, sizeof(buf)));
+		json_array_append_new(list, json_string(text));
+	}
+	if (problems_set(&a->problems, PROBLEMS_LINKS, NULL, list)) {
+		agent_check_health(a); /* the paths of a dead leg need no reason of their own */
+		agent_update_state(a);
+		agent_publish(a);
+	}
+	json_decref(list);
+}
+
+/* ---- the record in the store ---- */
+
+static json_t *leg_to_json(const struct agent *a, const struct links_watch_leg *leg)
+{
+	char ip[IP_ADDR_STR_MAX], text[REASON_FORMAT_MAX];
+	struct reason why;
+	const enum links_verdict v = judge(a, leg, &why);
+
+	return json_pack("{s:s, s:s, s:s, s:s, s:s}", "name", leg->name, "ip",
+			 ip_addr_format(&leg->ip.addr, ip, sizeof(ip)), "network", leg->network,
+			 "verdict", links_verdict_to_string(v), "reason",
+			 reason_format(&why, text, sizeof(text)));
+}
+
+static void add_numbers(json_t *o, const struct links_report *r)
+{
+	json_object_set_new(o, "known", json_integer(r->known));
+	json_object_set_new(o, "asked", json_integer(r->asked));
+	json_object_set_new(o, "answering", json_integer(r->answering));
+	json_object_set_new(o, "loss_percent", json_integer(r->loss_percent));
+	json_object_set_new(o, "full_loss_percent", json_integer(r->full_loss_percent));
+	if (r->rtt_ns)
+		json_object_set_new(o, "rtt_us", json_integer((json_int_t)(r->rtt_ns / 1000)));
+}
+
+static void add_faults(json_t *list, const struct links_report *r)
+{
+	char ip[IP_ADDR_STR_MAX];
+
+	for (uint32_t i = 0; i < r->n_faults; i++)
+		json_array_append_new(
+			list, json_pack("{s:s, s:s, s:s, s:s}", "host", r->faults[i].host, "leg",
+					r->faults[i].leg, "ip",
+					ip_addr_format(&r->faults[i].ip, ip, sizeof(ip)), "verdict",
+					links_verdict_to_string(
+						(enum links_verdict)r->faults[i].verdict)));
+}
+
+/* Makes the record, and in *ret_stable a copy without the numbers that change all the time. */
+static json_t *make_record(const struct agent *a, json_t **ret_stable)
+{
+	const struct links_watch_leg *legs;
+	json_t *list = json_array(), *faults = json_array(), *o;
+	struct timespec now;
+	size_t n;
+
+	legs = links_watch_legs(a->leg_links->watch, &n);
+	for (size_t i = 0; i < n; i++) {
+		json_array_append_new(list, leg_to_json(a, &legs[i]));
+		if (has_carrier(a, &legs[i]))
+			add_faults(faults, &legs[i].report);
+	}
+	o = json_pack("{s:i, s:s, s:o, s:o}", "v", RECORDS_VERSION, "host", a->running.spec->host,
+		      "legs", list, "faults", faults);
+	*ret_stable = json_deep_copy(o);
+	for (size_t i = 0; i < n; i++)
+		add_numbers(json_array_get(list, i), &legs[i].report);
+	clock_gettime(CLOCK_REALTIME, &now);
+	json_object_set_new(o, "time_ms",
+			    json_integer((json_int_t)now.tv_sec * 1000 + now.tv_nsec / 1000000));
+	return o;
+}
+
+/* Returns whether a changed record may be written now. Legs that change all the time must not load
+ * the store. */
+static bool may_publish(struct leg_links *l, uint64_t now)
+{
+	const uint64_t n = (now - l->refilled_ns) / CHANGE_NS;
+
+	l->changes = (unsigned)MIN_OF((uint64_t)CHANGES_MAX, l->changes + n);
+	l->refilled_ns += n * CHANGE_NS;
+	if (l->changes == 0)
+		return false;
+	l->changes--;
+	return true;
+}
+
+static void publish(struct agent *a)
+{
+	struct leg_links *l = a->leg_links;
+	const uint64_t now = clock_now_ns();
+	json_t *record, *stable;
+	char *text;
+
+	if (!a->running.spec || !cluster_is_used(a->cluster) || (!is_used(a) && !l->published))
+		return;
+	record = make_record(a, &stable);
+	if ((now >= l->published_ns + REPEAT_NS || !json_equal(stable, l->published)) &&
+	    may_publish(l, now)) {
+		text = json_dumps(record, JSON_COMPACT | JSON_PRESERVE_ORDER);
+		if (text)
+			cluster_publish(a->cluster, PRIVSEP_CLUSTER_LINKS_RECORD, text);
+		free(text);
+		l->published_ns = now;
+		json_decref(l->published);
+		l->published = json_incref(stable);
+	}
+	json_decref(stable);
+	json_decref(record);
+}
+
+static void update(struct agent *a)
+{
+	update_problems(a);
+	publish(a);
+}
+
+/* ---- callbacks ---- */
+
+static void on_report(void *user, const struct links_watch_leg *leg)
+{
+	struct agent *a = user;
+
+	(void)leg;
+	if (a->leg_links && a->leg_links->watch)
+		update(a);
+}
+
+static int on_timer(void *user)
+{
+	struct agent *a = user;
+	const struct links_watch_leg *legs;
+	bool fails = false;
+	size_t n;
+
+	legs = links_watch_legs(a->leg_links->watch, &n);
+	for (size_t i = 0; i < n; i++)
+		fails |= legs[i].error < 0;
+	if (fails)
+		set_legs(a);
+	update(a);
+	return loop_timer_arm(a->leg_links->timer, LOOK_NS);
+}
+
+void leg_links_take_plan(struct agent *a)
+{
+	if (!a->leg_links)
+		return;
+	if (!is_used(a) || !read_keys(a, &a->leg_links->keys))
+		a->leg_links->keys = (struct links_keys){.n = 0};
+	set_legs(a);
+	update(a);
+}
+
+void leg_links_carrier(struct agent *a)
+{
+	if (a->leg_links)
+		update(a);
+}
+
+void leg_links_members(struct agent *a, int fd, uint64_t len)
+{
+	if (a->leg_links)
+		links_watch_members(a->leg_links->watch, fd, len);
+}
+
+/* ---- lifetime ---- */
+
+int leg_links_init(struct agent *a)
+{
+	const struct links_watch_setup setup = {.loop = a->loop,
+						.events = &a->events,
+						.log_level = a->opt.log_level,
+						.on_report = on_report,
+						.user = a};
+	struct leg_links *l = calloc(1, sizeof(*l));
+	int r;
+
+	if (!l)
+		return -ENOMEM;
+	l->changes = CHANGES_MAX;
+	l->refilled_ns = clock_now_ns();
+	a->leg_links = l;
+	r = links_watch_new(&setup, &l->watch);
+	a->links = l->watch;
+	if (r >= 0)
+		r = loop_add_timer(a->loop, NSEC_PER_SEC / 2, on_timer, a, &l->timer);
+	return r < 0 ? r : loop_timer_arm(l->timer, LOOK_NS);
+}
+
+void leg_links_done(struct agent *a)
+{
+	struct leg_links *l = ptr_take(a->leg_links);
+
+	a->links = NULL;
+	if (!l)
+		return;
+	l->watch = links_watch_free(l->watch);
+	loop_source_free(l->timer);
+	json_decref(l->published);
+	explicit_bzero(&l->keys, sizeof(l->keys));
+	free(l);
+}

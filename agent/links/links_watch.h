@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The monitor's side of the probes of legs: opens a UDP socket for each leg, bound to the leg's
+ * address and device, runs the process of the role `links`, which probes through these sockets, and
+ * keeps its reports. Without legs there is no process.
+ */
+#ifndef PLENUM_AGENT_LINKS_WATCH_H
+#define PLENUM_AGENT_LINKS_WATCH_H
+
+#include "agent/base/events.h"
+#include "agent/base/links_report.h"
+#include "agent/base/loop.h"
+#include "agent/links/links_wire.h"
+#include <net/if.h>
+#include <sys/types.h>
+
+struct links_watch_leg { /* the caller sets the first members */
+	char name[PLENUM_NAME_MAX], network[PLENUM_NAME_MAX], ifname[IFNAMSIZ];
+	uint32_t ifindex, mtu;
+	struct ip_prefix ip;
+	/* The members below are set by this module. */
+	int error; /* why the socket cannot be opened, as negative errno; 0: it is open */
+	struct links_report report; /* ifindex 0: there is none yet */
+};
+
+struct links_watch;
+struct links_watch_setup {
+	struct loop *loop;
+	struct events *events;
+	enum log_level log_level;
+	/* Called when a report has arrived. */
+	void (*on_report)(void *user, const struct links_watch_leg *leg);
+	void *user;
+};
+
+int links_watch_new(const struct links_watch_setup *setup, struct links_watch **ret);
+struct links_watch *links_watch_free(struct links_watch *w); /* accepts NULL, returns NULL */
+/* Replaces the legs and the keys. Legs that have not changed keep their sockets and reports; a
+ * socket that could not be opened is tried again. */
+void links_watch_set(struct links_watch *w, const char *host, const struct links_watch_leg *legs,
+		     size_t n, const struct links_keys *keys);
+/* Passes the legs of other hosts to the process: a sealed memfd of `len` bytes, which stays the
+ * caller's. */
+void links_watch_members(struct links_watch *w, int fd, uint64_t len);
+const struct links_watch_leg *links_watch_legs(const struct links_watch *w, size_t *ret_n);
+/* Returns whether the probes have found that no host answers this leg. w may be NULL. */
+bool links_watch_is_dead(const struct links_watch *w, const char *leg);
+pid_t links_watch_pid(const struct links_watch *w); /* 0: the process does not run */
+
+#endif
