@@ -6,7 +6,7 @@
 #include "agent/cluster/records.h"
 #include "agent/links/links.h"
 #include "agent/links/links_watch.h"
-#include "netcfg/base/secret.h"
+#include "netcfg/base/files/secret.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -24,6 +24,8 @@ struct leg_links {
 	uint64_t published_ns;
 	unsigned changes; /* records that may be written at once */
 	uint64_t refilled_ns;
+	struct links_path paths[LINKS_PATHS_MAX]; /* of workers, at the last judgement */
+	size_t n_paths;
 };
 
 /* ---- legs ---- */
@@ -102,90 +104,39 @@ static void set_legs(struct agent *a)
 
 /* ---- what the probes have found ---- */
 
-/* Returns how many paths of sessions work on the leg. */
-static unsigned working_paths(const struct agent *a, const char *leg)
+static bool has_carrier(const void *user, const struct links_watch_leg *leg)
+{
+	return carriers_usable(&((const struct agent *)user)->carriers, leg->ifindex);
+}
+
+/* Collects the paths of the worker that are up and were heard lately. Returns their new number. */
+static size_t add_paths(const struct sup_worker *w, struct links_path ret[LINKS_PATHS_MAX],
+			size_t n)
 {
 	struct launch_path_stats paths[LAUNCH_PATHS_MAX];
-	unsigned n_up = 0;
+	const size_t n_paths =
+		w->state == SUP_UP && w->stats ? stats_page_paths(w->stats, paths) : 0;
+	const uint64_t now = clock_now_ns();
 
-	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next) {
-		size_t n = w->state == SUP_UP && w->stats ? stats_page_paths(w->stats, paths) : 0;
-
-		for (size_t i = 0; i < n; i++)
-			n_up += paths[i].up && strcmp(paths[i].leg, leg) == 0;
+	for (size_t i = 0; i < n_paths && n < LINKS_PATHS_MAX; i++) {
+		if (!links_path_counts(paths[i].up, paths[i].heard_ns, now) ||
+		    ip_addr_parse(paths[i].remote, &ret[n].remote) < 0)
+			continue;
+		memcpy(ret[n].leg, paths[i].leg, sizeof(ret[n].leg));
+		memcpy(ret[n].peer, paths[i].peer, sizeof(ret[n].peer));
+		n++;
 	}
-	return n_up;
+	return n;
 }
 
-static bool has_carrier(const struct agent *a, const struct links_watch_leg *leg)
+static void judge(struct agent *a)
 {
-	return carriers_usable(&a->carriers, leg->ifindex);
-}
+	struct leg_links *l = a->leg_links;
 
-/* Explains the verdict about a leg that the kernel cannot probe, because a worker has its address.
- */
-static enum links_verdict judge_by_paths(const struct agent *a, const struct links_watch_leg *leg,
-					 struct reason *why)
-{
-	const unsigned n = working_paths(a, leg->name);
-
-	if (n > 0) {
-		reason_set_text(why, "by sessions: %u paths of workers work on this leg", n);
-		return LINKS_OK;
-	}
-	if (leg->error == -EADDRNOTAVAIL)
-		reason_set_text(why, "not probed: this host's kernel does not have the address of "
-				     "this leg, and no session uses the leg");
-	else
-		reason_set_text(why, "not probed: %s", strerror(-leg->error));
-	return LINKS_UNKNOWN;
-}
-
-/* Returns whether no host answers on any leg. Then the other hosts may be down. */
-static bool all_silent(const struct agent *a)
-{
-	const struct links_watch_leg *legs;
-	size_t n, n_silent = 0;
-
-	legs = links_watch_legs(a->leg_links->watch, &n);
-	for (size_t i = 0; i < n; i++)
-		n_silent += legs[i].report.verdict == LINKS_OWN_LEG;
-	return n > 1 && n_silent == n;
-}
-
-static enum links_verdict judge(const struct agent *a, const struct links_watch_leg *leg,
-				struct reason *why)
-{
-	const struct links_report *r = &leg->report;
-
-	reason_clear(why);
-	if (!has_carrier(a, leg)) {
-		reason_set(why, "no-carrier", "%s has no carrier", leg->ifname);
-		return LINKS_OWN_LEG;
-	}
-	if (leg->error < 0)
-		return judge_by_paths(a, leg, why);
-	if (r->verdict == LINKS_OWN_LEG && all_silent(a)) {
-		reason_set(why, "leg-unreachable",
-			   "none of the %u hosts that %s (%s) asks answers, nor does any on the "
-			   "other legs: these hosts are down, or this host is cut off",
-			   r->asked, leg->name, leg->ifname);
-		return LINKS_UNKNOWN;
-	}
-	if (r->verdict == LINKS_OWN_LEG)
-		reason_set(why, "leg-unreachable",
-			   "none of the %u hosts that %s (%s) asks answers, and no packet of a "
-			   "host arrives there; check the cable, the switch port and its VLAN",
-			   r->asked, leg->name, leg->ifname);
-	else if (r->ifindex && r->known == 0)
-		reason_set_text(why,
-				"not probed: no other host of the cluster is known on this leg");
-	else if (r->verdict == LINKS_UNKNOWN && r->n_faults)
-		reason_set_text(why,
-				"%s does not answer, and no third host could be asked whose "
-				"leg is at fault",
-				r->faults[0].host);
-	return (enum links_verdict)r->verdict;
+	l->n_paths = 0;
+	for (const struct sup_worker *w = sup_first(a->sup); w; w = w->next)
+		l->n_paths = add_paths(w, l->paths, l->n_paths);
+	links_watch_judge(l->watch, l->paths, l->n_paths, has_carrier, a);
 }
 
 /* A lost carrier, a crossed cable or another host with the address explains the silence, and is a
@@ -200,16 +151,14 @@ static void update_problems(struct agent *a)
 	const struct links_watch_leg *legs;
 	json_t *list = json_array();
 	char text[REASON_FORMAT_MAX + 3 * PLENUM_NAME_MAX], buf[REASON_FORMAT_MAX];
-	struct reason why;
 	size_t n;
 
 	legs = links_watch_legs(a->leg_links->watch, &n);
 	for (size_t i = 0; list && i < n; i++) {
 		if (!links_watch_is_dead(a->links, legs[i].name) || is_explained(a, &legs[i]))
 			continue;
-		judge(a, &legs[i], &why);
 		snprintf(text, sizeof(text), "leg %s (%s) is degraded: %s", legs[i].name,
-			 legs[i].ifname, reason_format(&why, buf, sizeof(buf)));
+			 legs[i].ifname, reason_format(&legs[i].opinion.why, buf, sizeof(buf)));
 		json_array_append_new(list, json_string(text));
 	}
 	if (problems_set(&a->problems, PROBLEMS_LINKS, NULL, list)) {
@@ -222,16 +171,15 @@ static void update_problems(struct agent *a)
 
 /* ---- the record in the store ---- */
 
-static json_t *leg_to_json(const struct agent *a, const struct links_watch_leg *leg)
+static json_t *leg_to_json(const struct links_watch_leg *leg)
 {
+	const struct links_opinion *o = &leg->opinion;
 	char ip[IP_ADDR_STR_MAX], text[REASON_FORMAT_MAX];
-	struct reason why;
-	const enum links_verdict v = judge(a, leg, &why);
 
-	return json_pack("{s:s, s:s, s:s, s:s, s:s}", "name", leg->name, "ip",
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:b}", "name", leg->name, "ip",
 			 ip_addr_format(&leg->ip.addr, ip, sizeof(ip)), "network", leg->network,
-			 "verdict", links_verdict_to_string(v), "reason",
-			 reason_format(&why, text, sizeof(text)));
+			 "verdict", links_verdict_to_string(o->verdict), "reason",
+			 reason_format(&o->why, text, sizeof(text)), "session", (int)o->by_paths);
 }
 
 static void add_numbers(json_t *o, const struct links_report *r)
@@ -245,17 +193,24 @@ static void add_numbers(json_t *o, const struct links_report *r)
 		json_object_set_new(o, "rtt_us", json_integer((json_int_t)(r->rtt_ns / 1000)));
 }
 
-static void add_faults(json_t *list, const struct links_report *r)
+/* Adds the legs of others that do not answer probes. Sessions may use them nevertheless. */
+static void add_faults(const struct leg_links *l, json_t *list, const struct links_watch_leg *leg)
 {
+	const struct links_evidence e = {.paths = l->paths,
+					 .n_paths = l->n_paths,
+					 .answered = links_watch_answered(l->watch)};
+	const struct links_report *r = &leg->report;
 	char ip[IP_ADDR_STR_MAX];
 
-	for (uint32_t i = 0; i < r->n_faults; i++)
-		json_array_append_new(
-			list, json_pack("{s:s, s:s, s:s, s:s}", "host", r->faults[i].host, "leg",
-					r->faults[i].leg, "ip",
-					ip_addr_format(&r->faults[i].ip, ip, sizeof(ip)), "verdict",
-					links_verdict_to_string(
-						(enum links_verdict)r->faults[i].verdict)));
+	for (uint32_t i = 0; i < r->n_faults; i++) {
+		const struct links_report_fault *f = &r->faults[i];
+		const enum links_verdict v = links_judge_fault(leg, f, &e);
+
+		json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "host", f->host,
+						      "leg", f->leg, "ip",
+						      ip_addr_format(&f->ip, ip, sizeof(ip)),
+						      "verdict", links_verdict_to_string(v)));
+	}
 }
 
 /* Makes the record, and in *ret_stable a copy without the numbers that change all the time. */
@@ -268,9 +223,9 @@ static json_t *make_record(const struct agent *a, json_t **ret_stable)
 
 	legs = links_watch_legs(a->leg_links->watch, &n);
 	for (size_t i = 0; i < n; i++) {
-		json_array_append_new(list, leg_to_json(a, &legs[i]));
+		json_array_append_new(list, leg_to_json(&legs[i]));
 		if (has_carrier(a, &legs[i]))
-			add_faults(faults, &legs[i].report);
+			add_faults(a->leg_links, faults, &legs[i]);
 	}
 	o = json_pack("{s:i, s:s, s:o, s:o}", "v", RECORDS_VERSION, "host", a->running.spec->host,
 		      "legs", list, "faults", faults);
@@ -323,6 +278,7 @@ static void publish(struct agent *a)
 
 static void update(struct agent *a)
 {
+	judge(a);
 	update_problems(a);
 	publish(a);
 }

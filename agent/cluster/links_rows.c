@@ -64,28 +64,46 @@ static json_t *id_of(const json_t *host, const json_t *leg)
 	return json_sprintf("%s/%s", json_string_value(host), json_string_value(leg));
 }
 
+/* Names the source of a verdict that sessions of the host's workers have given. */
+static json_t *session_of(const char *host)
+{
+	return json_sprintf("session of %s", host);
+}
+
+static bool is_by_session(const json_t *row)
+{
+	const char *source = json_string_value(json_object_get(row, "source"));
+
+	return source && strncmp(source, "session of ", strlen("session of ")) == 0;
+}
+
 /* ---- the rows of a record ---- */
 
 static json_t *own_row(const char *host, const json_t *leg, const json_t *record, uint64_t now_ms)
 {
 	json_t *name = text_of(leg, "name"), *of = json_string(host), *row;
 	const char *verdict = verdict_of(leg);
+	bool by_session;
 
 	/* A host tells about its own leg only this. */
 	if (strcmp(verdict, "ok") != 0 && strcmp(verdict, "own-leg") != 0)
 		verdict = "unknown";
-	row = json_pack("{s:o, s:s, s:O, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:o, s:o}", "id",
+	by_session = strcmp(verdict, "ok") == 0 && json_is_true(json_object_get(leg, "session"));
+	row = json_pack("{s:o, s:s, s:O, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o}", "id",
 			id_of(of, name), "host", host, "leg", name, "address", text_of(leg, "ip"),
 			"known", number_of(leg, "known"), "asked", number_of(leg, "asked"),
 			"answering", number_of(leg, "answering"), "loss_percent",
 			number_of(leg, "loss_percent"), "full_loss_percent",
-			number_of(leg, "full_loss_percent"), "verdict", verdict, "source", host,
-			"age_s", age_of(record, now_ms), "reason", text_of(leg, "reason"));
+			number_of(leg, "full_loss_percent"), "verdict", verdict, "source",
+			by_session ? session_of(host) : json_string(host), "age_s",
+			age_of(record, now_ms), "reason", text_of(leg, "reason"));
 	if (row)
 		json_object_set_new(row, "rtt_us",
 				    json_is_integer(json_object_get(leg, "rtt_us"))
 					    ? number_of(leg, "rtt_us")
 					    : json_null());
+	if (row && by_session)
+		json_object_set_new(row, "session", json_true());
 	json_decref(name);
 	json_decref(of);
 	return row;
@@ -96,8 +114,9 @@ static json_t *fault_row(const char *by, const json_t *fault, const json_t *reco
 	json_t *host = text_of(fault, "host"), *leg = text_of(fault, "leg"), *row;
 	const char *verdict = verdict_of(fault);
 
-	/* A host tells about the legs of others only this. */
-	if (strcmp(verdict, "peer-leg") != 0 && strcmp(verdict, "switch-between") != 0)
+	/* A host tells about the legs of others only this; "ok" if its sessions use the leg. */
+	if (strcmp(verdict, "peer-leg") != 0 && strcmp(verdict, "switch-between") != 0 &&
+	    strcmp(verdict, "ok") != 0)
 		verdict = "unknown";
 	row = json_pack("{s:s, s:o, s:O, s:O, s:o, s:s, s:o}", "by", by, "id", id_of(host, leg),
 			"host", host, "leg", leg, "address", text_of(fault, "ip"), "verdict",
@@ -117,7 +136,9 @@ int links_rows_add(json_t *list, const char *host, const char *text, size_t len,
 		if (r == 0 && i < LEGS_MAX)
 			r = json_array_append_new(list, own_row(host, o, record, now_ms));
 	json_array_foreach (json_object_get(record, "faults"), i, o)
-		if (r == 0 && i < FAULTS_MAX)
+		/* A host tells about its own legs above. */
+		if (r == 0 && i < FAULTS_MAX &&
+		    strcmp(json_string_value(json_object_get(o, "host")) ?: "", host) != 0)
 			r = json_array_append_new(list, fault_row(host, o, record, now_ms));
 	json_decref(record);
 	return r < 0 ? -ENOMEM : 0;
@@ -168,19 +189,37 @@ static int rank(const char *verdict)
 	return strcmp(verdict, "peer-leg") == 0 ? 2 : strcmp(verdict, "switch-between") == 0;
 }
 
+/* Another host's session uses the leg, so that only its probes are lost. */
+static void take_session(json_t *row, const json_t *fault)
+{
+	if (strcmp(get(row, "verdict"), "own-leg") == 0)
+		return;
+	json_object_set_new(row, "verdict", json_string("ok"));
+	json_object_set_new(row, "source", session_of(get(fault, "by")));
+	json_object_set_new(row, "reason",
+			    json_sprintf("by sessions: %s has one with this leg, which answers no "
+					 "probes on UDP port 7410",
+					 get(fault, "by")));
+	json_object_set(row, "age_s", json_object_get(fault, "age_s"));
+}
+
 /* Counts the hosts that report the leg, and keeps the most certain verdict. What the host says
  * about its own leg counts more if it finds the fault there itself. */
 static void take_fault(json_t *row, const json_t *fault)
 {
 	const json_int_t n = json_integer_value(json_object_get(row, "reports"));
-	const char *by = get(fault, "by");
+	const char *verdict = get(fault, "verdict");
 
 	json_object_set_new(row, "reports", json_integer(n + 1));
 	if (strcmp(get(row, "verdict"), "own-leg") == 0)
 		return;
-	if (n == 0 || rank(get(fault, "verdict")) > rank(get(row, "verdict"))) {
-		json_object_set_new(row, "verdict", json_string(get(fault, "verdict")));
-		json_object_set_new(row, "source", json_string(by));
+	/* The host's record may be older than its end, so its own sessions only prevent a verdict.
+	 */
+	if (json_is_true(json_object_get(row, "session")) && strcmp(verdict, "peer-leg") == 0)
+		verdict = "unknown";
+	if (n == 0 || rank(verdict) > rank(get(row, "verdict"))) {
+		json_object_set_new(row, "verdict", json_string(verdict));
+		json_object_set_new(row, "source", json_string(get(fault, "by")));
 		json_object_set(row, "age_s", json_object_get(fault, "age_s"));
 	}
 }
@@ -207,12 +246,17 @@ static json_t *explain(const json_t *rows, const json_t *row)
 	const json_int_t n = json_integer_value(json_object_get(row, "reports"));
 	const char *verdict = get(row, "verdict");
 
-	if (strcmp(verdict, "own-leg") == 0 || n == 0)
+	if (strcmp(verdict, "own-leg") == 0 || n == 0 || is_by_session(row))
 		return json_string(get(row, "reason"));
 	if (strcmp(verdict, "switch-between") == 0)
 		return json_sprintf("leg-unreachable: other hosts reach this leg, but %s%s not: "
 				    "check the switches and cables between them",
 				    get(row, "source"), n > 1 ? " and others do" : " does");
+	if (json_is_true(json_object_get(row, "session")))
+		return json_sprintf("leg-unreachable: sessions of this host use the leg, but %s "
+				    "gets no answer on UDP port 7410: check that no firewall drops "
+				    "it",
+				    get(row, "source"));
 	if (strcmp(verdict, "peer-leg") != 0)
 		return json_sprintf("leg-unreachable: %s gets no answer from this leg, and no "
 				    "third host could be asked whose leg is at fault",
@@ -243,11 +287,17 @@ json_t *links_rows_merge(const json_t *list)
 			row = empty_row(o);
 			json_object_set_new(rows, get(o, "id"), row);
 		}
-		if (row)
+		if (row && strcmp(get(o, "verdict"), "ok") != 0)
 			take_fault(row, o);
+	}
+	json_array_foreach (list, i, o) {
+		row = json_object_get(rows, get(o, "id"));
+		if (json_object_get(o, "by") && row && strcmp(get(o, "verdict"), "ok") == 0)
+			take_session(row, o);
 	}
 	json_object_foreach (rows, id, row) {
 		json_object_set_new(row, "reason", explain(rows, row));
+		json_object_del(row, "session");
 		if (!json_object_get(row, "reports"))
 			json_object_set_new(row, "reports", json_integer(0));
 		json_array_append(merged, row);

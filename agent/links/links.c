@@ -182,8 +182,9 @@ static void forget_doubt(struct links_peer *p)
 	p->helped_ns = 0;
 }
 
-static void peer_answers(struct links_peer *p, uint64_t now)
+static void peer_answers(struct links_leg *leg, struct links_peer *p, uint64_t now)
 {
+	leg->answered = true;
 	forget_doubt(p);
 	set_verdict(p, LINKS_OK, now);
 }
@@ -207,14 +208,33 @@ static unsigned silent_peers(const struct links_leg *leg)
 	return n;
 }
 
+/* Returns whether another leg, unless there is none, was still heard when this one was silent. If
+ * all legs fall silent together, the other hosts have stopped rather than each leg has failed. */
+static bool others_were_heard(const struct links *l, const struct links_leg *leg)
+{
+	bool is_only = true;
+
+	for (size_t i = 0; i < l->n_legs; i++) {
+		const struct links_leg *other = &l->legs[i];
+
+		if (other == leg || !other->open || other->n_peers == 0)
+			continue;
+		if (other->heard_ns > MAX_OF(leg->heard_ns, leg->begun_ns) + LINKS_SILENCE_NS)
+			return true;
+		is_only = false;
+	}
+	return is_only;
+}
+
 /* Decides about the own leg. A single silent host does not tell whose leg is at fault. */
-static void judge_leg(struct links_leg *leg, uint64_t now)
+static void judge_leg(const struct links *l, struct links_leg *leg, uint64_t now)
 {
 	const uint64_t since = MAX_OF(leg->heard_ns, leg->begun_ns);
 	unsigned asked, answering;
 
 	links_count(leg, &asked, &answering);
 	if (leg->heard_ns && leg->unanswered < needed(leg)) {
+		leg->alone = false;
 		if (answering > 0)
 			leg->verdict = LINKS_OK;
 		else if (leg->verdict == LINKS_OWN_LEG)
@@ -223,7 +243,9 @@ static void judge_leg(struct links_leg *leg, uint64_t now)
 	}
 	if (now < since + LINKS_SILENCE_NS || leg->unanswered < needed(leg))
 		return;
-	leg->verdict = silent_peers(leg) >= 2 ? LINKS_OWN_LEG : LINKS_UNKNOWN;
+	/* A verdict stays when the other legs fail later. */
+	leg->alone = leg->verdict != LINKS_OWN_LEG && !others_were_heard(l, leg);
+	leg->verdict = silent_peers(leg) >= 2 && !leg->alone ? LINKS_OWN_LEG : LINKS_UNKNOWN;
 }
 
 /* Decides about a host that does not answer. */
@@ -433,7 +455,7 @@ static uint64_t do_duties(const struct links *l, struct links_leg *leg, uint64_t
 			due += LINKS_WAIT_NS - DUTY_AGAIN_NS;
 		if (now >= due && d->sent == ARRAY_SIZE(d->numbers)) {
 			/* A leg that hears nothing itself knows nothing about another one. */
-			if (leg->verdict != LINKS_OWN_LEG)
+			if (leg->verdict != LINKS_OWN_LEG && !leg->alone)
 				tell(l, leg, d, false);
 			d->asker.family = 0;
 			continue;
@@ -509,6 +531,7 @@ static void heard(struct links *l, struct links_leg *leg, uint64_t now)
 {
 	leg->heard_ns = now;
 	leg->unanswered = 0;
+	leg->alone = false;
 	l->next_ns = 0;
 }
 
@@ -545,7 +568,7 @@ static bool take_pong(struct links *l, struct links_leg *leg, const struct ip_ad
 			continue;
 		remember(leg, q, false);
 		remember_doubt(leg, &leg->peers[q->peer]);
-		peer_answers(&leg->peers[q->peer], now);
+		peer_answers(leg, &leg->peers[q->peer], now);
 		leg->rtt_ns = leg->rtt_ns ? (leg->rtt_ns * 7 + rtt) / 8 : MAX_OF(rtt, 1U);
 		q->number = 0;
 		heard(l, leg, now);
@@ -612,7 +635,7 @@ bool links_hear(struct links *l, uint32_t ifindex, const struct ip_addr *from, c
 		break;
 	}
 	if (good)
-		judge_leg(leg, now);
+		judge_leg(l, leg, now);
 	return good;
 }
 
@@ -627,47 +650,10 @@ void links_refused(struct links *l, uint32_t ifindex, const struct ip_addr *from
 		if (leg->pending[i].number && leg->pending[i].via == leg->pending[i].peer &&
 		    &leg->peers[leg->pending[i].peer] == p) {
 			leg->pending[i].number = 0;
-			peer_answers(p, now);
+			peer_answers(leg, p, now);
 			heard(l, leg, now);
 		}
-	judge_leg(leg, now);
-}
-
-/* ---- reports ---- */
-
-/* Until both kinds of packets were lost or answered often enough, there is no loss to report. */
-static uint32_t loss_of(const struct links_leg *leg, bool full)
-{
-	return (full ? leg->n_full : leg->n_history) >= 4 ? links_loss_percent(leg, full) : 0;
-}
-
-void links_report_make(const struct links_leg *leg, struct links_report *ret)
-{
-	memset(ret, 0, sizeof(*ret)); /* so that memcmp() can compare reports */
-	ret->ifindex = leg->ifindex;
-	ret->verdict = leg->verdict;
-	ret->known = leg->n_peers;
-	ret->loss_percent = loss_of(leg, false);
-	ret->full_loss_percent = loss_of(leg, true);
-	ret->rtt_ns = leg->rtt_ns;
-	links_count(leg, &ret->asked, &ret->answering);
-	/* A leg that is at fault itself tells nothing about other legs. */
-	for (uint32_t i = 0; i < leg->n_peers && leg->verdict != LINKS_OWN_LEG; i++) {
-		const struct links_peer *p = &leg->peers[i];
-		struct links_report_fault *f = &ret->faults[ret->n_faults];
-
-		if (!links_is_faulty(p))
-			continue;
-		if (ret->n_faults == LINKS_FAULTS_MAX) {
-			ret->n_omitted++;
-			continue;
-		}
-		f->ip = p->ip;
-		f->verdict = links_fault(leg, p);
-		memcpy(f->host, p->host, sizeof(f->host));
-		memcpy(f->leg, p->leg, sizeof(f->leg));
-		ret->n_faults++;
-	}
+	judge_leg(l, leg, now);
 }
 
 /* ---- running ---- */
@@ -679,7 +665,7 @@ static uint64_t run_leg(struct links *l, struct links_leg *leg, uint64_t now)
 	if (!leg->open)
 		return UINT64_MAX;
 	expire(leg, now);
-	judge_leg(leg, now);
+	judge_leg(l, leg, now);
 	next = MIN_OF(do_duties(l, leg, now), ask_again(l, leg, now));
 	if (now >= leg->next_ns)
 		ask_next(l, leg, now);
@@ -765,7 +751,9 @@ void links_set_peers(struct links *l, uint32_t ifindex, const struct links_peer 
 	memset(leg->pending, 0, sizeof(leg->pending));
 	memcpy(leg->peers, kept, n * sizeof(kept[0]));
 	leg->n_peers = (uint32_t)n;
-	if (n == 0)
+	if (n == 0) {
 		leg->verdict = LINKS_UNKNOWN;
+		leg->alone = false;
+	}
 	l->next_ns = 0;
 }

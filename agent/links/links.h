@@ -70,6 +70,8 @@ struct links_leg { /* the caller sets the first members */
 	uint32_t mtu; /* of the link; 0: send no full packets */
 	bool open;    /* packets can be sent */
 	/* The members below are set by the module. */
+	bool answered; /* a host has answered since the leg is known */
+	bool alone;    /* the leg is silent, and so are the others: no verdict */
 	enum links_verdict verdict;
 	struct links_peer peers[LINKS_PEERS_MAX];
 	uint32_t n_peers;
@@ -112,7 +114,8 @@ void links_set_peers(struct links *l, uint32_t ifindex, const struct links_peer 
 /* Takes a packet that arrived on the leg. Returns whether it was valid. */
 bool links_hear(struct links *l, uint32_t ifindex, const struct ip_addr *from, const uint8_t *buf,
 		size_t len, uint64_t now);
-/* Call when the kernel of that host has answered that no program has the port: its leg works. */
+/* Call when the kernel of that host has refused a packet, because no program has the port or a
+ * firewall rejects it: its leg works. */
 void links_refused(struct links *l, uint32_t ifindex, const struct ip_addr *from, uint64_t now);
 /* Sends the questions that are due. Returns in how many ns the next one is due, or UINT64_MAX. */
 uint64_t links_run(struct links *l, uint64_t now);

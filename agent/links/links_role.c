@@ -70,8 +70,9 @@ static struct port *port_of(struct links_role *role, uint32_t ifindex)
 /* Returns whether the reports differ in more than numbers that change all the time. */
 static bool is_news(const struct links_report *a, const struct links_report *b)
 {
-	return a->verdict != b->verdict || a->n_faults != b->n_faults ||
-	       a->n_omitted != b->n_omitted || memcmp(a->faults, b->faults, sizeof(a->faults)) != 0;
+	return a->verdict != b->verdict || a->answered != b->answered || a->alone != b->alone ||
+	       a->n_faults != b->n_faults || a->n_omitted != b->n_omitted ||
+	       memcmp(a->faults, b->faults, sizeof(a->faults)) != 0;
 }
 
 static void report(struct links_role *role, uint64_t now)
@@ -126,12 +127,25 @@ static void send_packet(void *user, uint32_t ifindex, const struct ip_addr *to, 
 			      (socklen_t)at_len);
 }
 
-static bool is_refusal(const struct sock_extended_err *e)
+/* Returns whether the target of the packet has refused it: no program has the port, or a firewall
+ * of that host rejects the packet. Errors of routers and of the own kernel have other senders. */
+static bool is_refusal(const struct cmsghdr *c, const struct ip_addr *target)
 {
-	return (e->ee_origin == SO_EE_ORIGIN_ICMP && e->ee_type == ICMP_DEST_UNREACH &&
-		e->ee_code == ICMP_PORT_UNREACH) ||
-	       (e->ee_origin == SO_EE_ORIGIN_ICMP6 && e->ee_type == ICMP6_DST_UNREACH &&
-		e->ee_code == ICMP6_DST_UNREACH_NOPORT);
+	const size_t len = c->cmsg_len - CMSG_LEN(0);
+	struct {
+		struct sock_extended_err e;
+		struct sockaddr_storage offender;
+	} from = {.e = {.ee_errno = 0}};
+	struct ip_addr ip;
+	uint16_t port;
+
+	memcpy(&from, CMSG_DATA(c), MIN_OF(len, sizeof(from)));
+	if (!(from.e.ee_origin == SO_EE_ORIGIN_ICMP && from.e.ee_type == ICMP_DEST_UNREACH &&
+	      from.e.ee_code != ICMP_FRAG_NEEDED) &&
+	    !(from.e.ee_origin == SO_EE_ORIGIN_ICMP6 && from.e.ee_type == ICMP6_DST_UNREACH))
+		return false;
+	return ip_addr_from_sockaddr((struct sockaddr *)&from.offender, &ip, &port) >= 0 &&
+	       ip_addr_equal(&ip, target);
 }
 
 /* Reads one error. Returns false if there is none. */
@@ -151,18 +165,13 @@ static bool read_error(struct port *p)
 
 	if (recvmsg(p->fd, &mh, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
 		return false;
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(&mh); c; c = CMSG_NXTHDR(&mh, c)) {
-		struct sock_extended_err e;
-
-		if (!((c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR) ||
-		      (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR)) ||
-		    c->cmsg_len < CMSG_LEN(sizeof(e)))
-			continue;
-		memcpy(&e, CMSG_DATA(c), sizeof(e));
-		if (is_refusal(&e) &&
-		    ip_addr_from_sockaddr((struct sockaddr *)&to, &ip, &port) >= 0)
+	if (ip_addr_from_sockaddr((struct sockaddr *)&to, &ip, &port) < 0)
+		return true;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&mh); c; c = CMSG_NXTHDR(&mh, c))
+		if (((c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR) ||
+		     (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR)) &&
+		    c->cmsg_len >= CMSG_LEN(sizeof(struct sock_extended_err)) && is_refusal(c, &ip))
 			links_refused(&p->role->links, p->ifindex, &ip, clock_now_ns());
-	}
 	return true;
 }
 

@@ -22,6 +22,7 @@ struct links_watch {
 	size_t n_legs;
 	int members; /* the latest list of other hosts; -1: none yet */
 	uint64_t members_len;
+	bool answered; /* a probe was answered on any leg, also before the process ended */
 };
 
 /* ---- sockets ---- */
@@ -160,6 +161,7 @@ static const char *on_message(void *user, struct child_role *role, const struct 
 	for (size_t i = 0; i < w->n_legs; i++)
 		if (w->legs[i].ifindex == m->links_report.ifindex && w->legs[i].error == 0) {
 			w->legs[i].report = m->links_report;
+			w->answered |= m->links_report.answered;
 			w->setup.on_report(w->setup.user, &w->legs[i]);
 		}
 	return NULL;
@@ -204,6 +206,13 @@ static void start(struct links_watch *w)
 }
 
 /* ---- legs ---- */
+
+/* Returns whether the legs can use the same socket. A second socket with the address would be
+ * refused while the process has the first one. */
+static bool shares_socket(const struct links_watch_leg *a, const struct links_watch_leg *b)
+{
+	return a->error == 0 && a->ifindex == b->ifindex && ip_addr_equal(&a->ip.addr, &b->ip.addr);
+}
 
 static bool is_same(const struct links_watch_leg *a, const struct links_watch_leg *b)
 {
@@ -254,7 +263,7 @@ void links_watch_set(struct links_watch *w, const char *host, const struct links
 			kept[i] = *was;
 			continue;
 		}
-		if (w->role)
+		if (w->role && !(was && shares_socket(was, &legs[i])))
 			hand_over(w, &kept[i]);
 		changed |= !was || !is_same(was, &legs[i]) || kept[i].error == 0;
 	}
@@ -289,8 +298,27 @@ bool links_watch_is_dead(const struct links_watch *w, const char *leg)
 {
 	for (size_t i = 0; w && i < w->n_legs; i++)
 		if (strcmp(w->legs[i].name, leg) == 0)
-			return w->legs[i].error == 0 && w->legs[i].report.verdict == LINKS_OWN_LEG;
+			return w->legs[i].opinion.dead;
 	return false;
+}
+
+bool links_watch_answered(const struct links_watch *w)
+{
+	return w->answered;
+}
+
+void links_watch_judge(struct links_watch *w, const struct links_path *paths, size_t n_paths,
+		       bool (*carrier)(const void *user, const struct links_watch_leg *leg),
+		       const void *user)
+{
+	for (size_t i = 0; i < w->n_legs; i++) {
+		const struct links_evidence e = {.paths = paths,
+						 .n_paths = n_paths,
+						 .carrier = carrier(user, &w->legs[i]),
+						 .answered = w->answered};
+
+		links_judge(&w->legs[i], &e, &w->legs[i].opinion);
+	}
 }
 
 pid_t links_watch_pid(const struct links_watch *w)

@@ -10,6 +10,7 @@
 #include "agent/base/events.h"
 #include "agent/base/links_report.h"
 #include "agent/base/loop.h"
+#include "agent/links/links_judge.h"
 #include "agent/links/links_wire.h"
 #include <net/if.h>
 #include <sys/types.h>
@@ -20,7 +21,8 @@ struct links_watch_leg { /* the caller sets the first members */
 	struct ip_prefix ip;
 	/* The members below are set by this module. */
 	int error; /* why the socket cannot be opened, as negative errno; 0: it is open */
-	struct links_report report; /* ifindex 0: there is none yet */
+	struct links_report report;   /* ifindex 0: there is none yet */
+	struct links_opinion opinion; /* by links_watch_judge() */
 };
 
 struct links_watch;
@@ -43,7 +45,13 @@ void links_watch_set(struct links_watch *w, const char *host, const struct links
  * caller's. */
 void links_watch_members(struct links_watch *w, int fd, uint64_t len);
 const struct links_watch_leg *links_watch_legs(const struct links_watch *w, size_t *ret_n);
-/* Returns whether the probes have found that no host answers this leg. w may be NULL. */
+/* Decides about all legs: carrier(user, leg) returns whether the leg has a carrier. */
+void links_watch_judge(struct links_watch *w, const struct links_path *paths, size_t n_paths,
+		       bool (*carrier)(const void *user, const struct links_watch_leg *leg),
+		       const void *user);
+/* Returns what the last judgement used: whether a probe was answered on any leg since the start. */
+bool links_watch_answered(const struct links_watch *w);
+/* Returns whether the last judgement found that no host answers this leg. w may be NULL. */
 bool links_watch_is_dead(const struct links_watch *w, const char *leg);
 pid_t links_watch_pid(const struct links_watch *w); /* 0: the process does not run */
 

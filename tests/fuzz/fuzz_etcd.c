@@ -6,6 +6,7 @@
 #include "agent/base/privsep.h"
 #include "agent/cluster/etcd_json.h"
 #include "agent/cluster/failover/failover.h"
+#include "agent/cluster/links_rows.h"
 #include "agent/cluster/pool.h"
 #include "agent/cluster/rollout/rollout.h"
 #include "agent/cluster/rows.h"
@@ -104,6 +105,28 @@ static void check_failover(const char *value, size_t len)
 	(void)failover_alive_parse(value, len, &lease);
 }
 
+/* Records of links: whatever two hosts have written, the list has rows that can be printed. */
+static void check_links(const char *value, size_t len)
+{
+	json_t *list = json_array(), *rows, *row;
+	json_t *member = links_rows_member("host-b", value, len);
+	size_t i;
+
+	demand(list && links_rows_add(list, "host-b", value, len, 1000000) == 0);
+	demand(links_rows_add(list, "host-c", value, len, 1000000) == 0);
+	rows = links_rows_merge(list);
+	demand(rows != NULL);
+	json_array_foreach (rows, i, row) {
+		demand(json_is_string(json_object_get(row, "verdict")));
+		demand(json_is_string(json_object_get(row, "source")));
+		demand(json_is_string(json_object_get(row, "reason")));
+		demand(!json_object_get(row, "session"));
+	}
+	json_decref(member);
+	json_decref(rows);
+	json_decref(list);
+}
+
 static void check_value(const char *value, size_t len)
 {
 	struct record_owner o;
@@ -112,6 +135,7 @@ static void check_value(const char *value, size_t len)
 	check_pools(value, len);
 	check_rollout(value, len);
 	check_failover(value, len);
+	check_links(value, len);
 	if (record_owner_parse(value, len, &o) == 0)
 		demand(o.id[0] && strlen(o.id) < sizeof(o.id) && strlen(o.since) < sizeof(o.since));
 	for (enum rows_kind k = 0; k < ROWS_KIND_MAX; k++) {

@@ -3,7 +3,6 @@
  * The probes of legs in a network of up to 1,000 hosts under a virtual clock, where legs, switches
  * and pairs of hosts fail; and hostile packets.
  */
-#include "agent/cluster/links_rows.h"
 #include "agent/links/links.h"
 #include <errno.h>
 #include <setjmp.h>
@@ -432,6 +431,53 @@ static void full_packets_that_are_lost_are_a_loss_and_no_dead_leg(void **state)
 	assert_int_equal(links_loss_percent(&w.hosts[4].legs[0], false), 0);
 }
 
+/* The host must not blame a leg at any moment, and must find a fault of its own leg later. */
+static void a_host_that_survives_all_others_does_not_blame_its_legs(void **state)
+{
+	struct links_report r;
+
+	for (uint64_t seed = 1; seed <= 30; seed++) {
+		world(3, seed, seed % 2 ? key : NULL);
+		run(10 * NSEC_PER_SEC + seed * 37 * NSEC_PER_MSEC);
+		for (uint32_t leg = 0; leg < LEGS; leg++)
+			w.dead[1][leg] = w.dead[2][leg] = true;
+		for (int i = 0; i < 1000; i++) {
+			run(10 * NSEC_PER_MSEC);
+			assert_int_not_equal(own(0, 0), LINKS_OWN_LEG);
+			assert_int_not_equal(own(0, 1), LINKS_OWN_LEG);
+		}
+		for (uint32_t leg = 0; leg < LEGS; leg++) {
+			links_report_make(&w.hosts[0].legs[leg], &r);
+			assert_int_equal(r.verdict, LINKS_UNKNOWN);
+			assert_int_equal(r.alone, 1);
+			assert_int_equal(r.n_faults, 0);
+		}
+		w.dead[1][1] = w.dead[2][1] = false;
+		run(5 * NSEC_PER_SEC);
+		assert_int_equal(own(0, 1), LINKS_OK);
+		assert_int_equal(own(0, 0), LINKS_OWN_LEG);
+	}
+}
+
+/* The process reports whether an answer has ever arrived. */
+static void a_leg_knows_whether_a_probe_was_ever_answered(void **state)
+{
+	struct links_report r;
+
+	world(3, 4, key);
+	for (uint32_t leg = 0; leg < LEGS; leg++)
+		w.dead[0][leg] = true;
+	run(10 * NSEC_PER_SEC);
+	links_report_make(&w.hosts[0].legs[0], &r);
+	assert_int_equal(r.answered, 0);
+	w.dead[0][0] = false;
+	run(2 * NSEC_PER_SEC);
+	w.dead[0][0] = true;
+	run(5 * NSEC_PER_SEC);
+	links_report_make(&w.hosts[0].legs[0], &r);
+	assert_int_equal(r.answered, 1);
+}
+
 static void a_refusal_by_the_kernel_proves_the_leg(void **state)
 {
 	const struct ip_addr ip = ip_of(1, 0);
@@ -586,89 +632,6 @@ static void a_host_that_leaves_the_list_is_forgotten(void **state)
 	assert_int_equal(own(0, 0), LINKS_UNKNOWN);
 }
 
-/* ---- the list of all hosts ---- */
-
-static const json_t *row_of(const json_t *rows, const char *id)
-{
-	const json_t *row;
-	size_t i;
-
-	json_array_foreach (rows, i, row)
-		if (strcmp(json_string_value(json_object_get(row, "id")), id) == 0)
-			return row;
-	fail();
-	return NULL;
-}
-
-static const char *text_in(const json_t *rows, const char *id, const char *member)
-{
-	return json_string_value(json_object_get(row_of(rows, id), member));
-}
-
-#define OWN(name, verdict) \
-	"{\"name\":\"" name "\",\"ip\":\"10.1.0.1\",\"verdict\":\"" verdict "\",\"asked\":3}"
-#define FAULT(host, name, verdict)                                                               \
-	"{\"host\":\"" host "\",\"leg\":\"" name "\",\"ip\":\"10.1.0.9\",\"verdict\":\"" verdict \
-	"\"}"
-#define RECORD(legs, faults) \
-	"{\"v\":1,\"time_ms\":1000000,\"legs\":[" legs "],\"faults\":[" faults "]}"
-
-static void a_row_says_where_its_verdict_comes_from(void **state)
-{
-	static const struct {
-		const char *host, *text;
-	} records[] = {
-		{"a", RECORD(OWN("x", "ok") "," OWN("y", "ok"),
-			     FAULT("b", "x", "peer-leg") "," FAULT("b", "y", "peer-leg") "," FAULT(
-				     "d", "x", "unknown") "," FAULT("c", "x", "switch-between"))},
-		{"b", RECORD(OWN("x", "ok") "," OWN("y", "ok"), "")},
-		{"c", RECORD(OWN("x", "ok") "," OWN("y", "own-leg"),
-			     FAULT("b", "x", "switch-between") "," FAULT("a", "y", "own-leg"))},
-		{"e", "{\"v\":1,\"legs\":7,\"faults\":[3,{}]}"},
-		{"f", "no JSON"},
-	};
-	json_t *list = json_array(), *rows;
-
-	for (size_t i = 0; i < ARRAY_SIZE(records); i++)
-		assert_int_equal(links_rows_add(list, records[i].host, records[i].text,
-						strlen(records[i].text), 1061000),
-				 0);
-	rows = links_rows_merge(list);
-	assert_string_equal(text_in(rows, "a/x", "verdict"), "ok");
-	assert_string_equal(text_in(rows, "a/x", "source"), "a");
-	assert_int_equal(json_integer_value(json_object_get(row_of(rows, "a/x"), "age_s")), 61);
-	/* What others find now counts more than an older "ok", and the surest verdict most. */
-	assert_string_equal(text_in(rows, "b/x", "verdict"), "peer-leg");
-	assert_string_equal(text_in(rows, "b/x", "source"), "a");
-	assert_int_equal(json_integer_value(json_object_get(row_of(rows, "b/x"), "reports")), 2);
-	assert_non_null(strstr(text_in(rows, "b/x", "reason"), "no leg of this host answers"));
-	assert_string_equal(text_in(rows, "c/x", "verdict"), "switch-between");
-	assert_string_equal(text_in(rows, "c/y", "verdict"), "own-leg");
-	assert_string_equal(text_in(rows, "c/y", "source"), "c");
-	/* A host without a record, and a verdict that no other host can know. */
-	assert_string_equal(text_in(rows, "d/x", "verdict"), "unknown");
-	assert_string_equal(text_in(rows, "d/x", "source"), "a");
-	assert_string_equal(text_in(rows, "a/y", "verdict"), "unknown");
-	json_decref(rows);
-	json_decref(list);
-}
-
-static void keys_of_links_begin_with_a_hash(void **state)
-{
-	char one[KV_KEY_MAX], other[KV_KEY_MAX], any[KV_KEY_MAX], end[KV_KEY_MAX];
-
-	record_key(RECORD_LINKS, "prod", "host-b", one);
-	record_key(RECORD_LINKS, "prod", "host-c", other);
-	assert_string_equal(record_host(RECORD_LINKS, "prod", one), "host-b");
-	assert_int_not_equal(strncmp(one, other, strlen("/plenum/prod/v1/links/0000")), 0);
-	assert_null(record_host(RECORD_LINKS, "prod", "/plenum/prod/v1/links/host-b"));
-	assert_null(record_host(RECORD_LINKS, "prod", "/plenum/prod/v1/links/"));
-	record_key_random("prod", 0xabcd, any);
-	record_key_end(RECORD_LINKS, "prod", end);
-	assert_string_equal(any, "/plenum/prod/v1/links/abcd");
-	assert_true(strcmp(any, end) < 0);
-}
-
 #define WORLD_TEST(f) cmocka_unit_test_teardown(f, teardown)
 
 int main(void)
@@ -686,14 +649,14 @@ int main(void)
 		WORLD_TEST(a_loss_of_30_percent_is_no_dead_leg),
 		WORLD_TEST(a_dead_leg_is_found_in_a_network_that_loses_packets),
 		WORLD_TEST(full_packets_that_are_lost_are_a_loss_and_no_dead_leg),
+		WORLD_TEST(a_host_that_survives_all_others_does_not_blame_its_legs),
+		WORLD_TEST(a_leg_knows_whether_a_probe_was_ever_answered),
 		WORLD_TEST(a_refusal_by_the_kernel_proves_the_leg),
 		WORLD_TEST(answers_are_as_long_as_the_question_and_limited),
 		WORLD_TEST(packets_with_another_key_or_of_another_pair_are_dropped),
 		WORLD_TEST(made_up_late_and_repeated_answers_change_nothing),
 		WORLD_TEST(a_question_for_others_cannot_be_misused),
 		WORLD_TEST(a_host_that_leaves_the_list_is_forgotten),
-		cmocka_unit_test(a_row_says_where_its_verdict_comes_from),
-		cmocka_unit_test(keys_of_links_begin_with_a_hash),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

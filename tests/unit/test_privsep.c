@@ -259,6 +259,9 @@ static void test_reports_of_probes_are_checked(void **state)
 	m.links_report.n_faults = LINKS_FAULTS_MAX + 1;
 	assert_int_equal(check(PRIVSEP_LINKS, &m, len, false), -EBADMSG);
 	m = good;
+	m.links_report.alone = 2;
+	assert_int_equal(check(PRIVSEP_LINKS, &m, len, false), -EBADMSG);
+	m = good;
 	m.links_report.answering = 3;
 	assert_int_equal(check(PRIVSEP_LINKS, &m, len, false), -EBADMSG);
 	m = (struct privsep_msg){.type = PRIVSEP_CLUSTER_MEMBERS, .size = sizeof(m.cluster_text)};

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Decides what the monitor says about a leg, from its carrier, from the paths of workers that use
+ * it, and from the probes. A path of a worker carries the real traffic, so it counts more than
+ * probes, which a firewall may drop. The functions hold no state.
+ */
+#ifndef PLENUM_AGENT_LINKS_JUDGE_H
+#define PLENUM_AGENT_LINKS_JUDGE_H
+
+#include "agent/base/links_report.h"
+#include "netcfg/base/reason.h"
+
+/* A path that is up and idle hears its peer every 4 s. */
+#define LINKS_PATH_NS (5 * NSEC_PER_SEC)
+#define LINKS_PATHS_MAX 4096 /* paths that are looked at; further ones are no evidence */
+
+struct links_path { /* a path of a worker */
+	char leg[PLENUM_NAME_MAX], peer[PLENUM_NAME_MAX];
+	struct ip_addr remote;
+};
+
+struct links_opinion {
+	enum links_verdict verdict; /* LINKS_UNKNOWN, LINKS_OK or LINKS_OWN_LEG */
+	bool by_paths;		    /* the paths of workers decide */
+	bool dead;		    /* no host answers the leg, which is a problem of this host */
+	struct reason why;
+};
+
+struct links_evidence {
+	const struct links_path *paths; /* those that links_path_counts() accepts */
+	size_t n_paths;
+	bool carrier;
+	bool answered; /* a probe was answered on any leg since the agent's start */
+};
+
+struct links_watch_leg;
+
+/* Returns whether the path is up and its peer was heard lately. */
+bool links_path_counts(bool up, uint64_t heard_ns, uint64_t now);
+void links_judge(const struct links_watch_leg *leg, const struct links_evidence *e,
+		 struct links_opinion *ret);
+/* Returns the verdict about the leg of another host that does not answer probes. It is LINKS_OK if
+ * a path of a worker leads there. */
+enum links_verdict links_judge_fault(const struct links_watch_leg *leg,
+				     const struct links_report_fault *f,
+				     const struct links_evidence *e);
+
+#endif
