@@ -7,8 +7,8 @@
  * has the legs of the host and what their probes have found; it exists as long as the lease too.
  * The hash lets a host read a random part of these keys. Values are JSON with the member "v", the
  * version of the format. Any host of the cluster, even a faulty one, may have written them. So a
- * parser accepts only members with the right type, and ignores unknown members, which later versions
- * may add. The functions hold no state.
+ * parser accepts only members with the right type, and ignores unknown members, which later
+ * versions may add. The functions hold no state.
  */
 #ifndef PLENUM_AGENT_RECORDS_H
 #define PLENUM_AGENT_RECORDS_H

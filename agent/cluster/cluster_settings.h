@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The settings that the monitor gives to the role `cluster`. */
+#ifndef PLENUM_AGENT_CLUSTER_SETTINGS_H
+#define PLENUM_AGENT_CLUSTER_SETTINGS_H
+
+#include "agent/cluster/cluster.h"
+
+/* Returns the settings as JSON on the heap, with the password of etcd. On failure returns NULL, and
+ * why has the reason. */
+char *cluster_settings_make(const struct cluster_setup *setup, const struct spec *s,
+			    struct reason *why);
+
+#endif
