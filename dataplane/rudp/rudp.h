@@ -77,6 +77,19 @@ enum rudp_event {
 	RUDP_EVENT_MAX
 };
 
+#define RUDP_HOST_MAX 64
+
+/* A peer, as the application has checked its proof. */
+struct rudp_peer {
+	char host[RUDP_HOST_MAX]; /* proven: the name in the certificate; else the name that the
+				     peer claims, "" if it claims none */
+	bool proven;
+	uint64_t epoch;		  /* of the certificate */
+	char word[RUDP_HOST_MAX]; /* with a refusal: the word to send with it */
+};
+
+struct rudp_proof;
+
 struct rudp_ops {
 	/* Queues one datagram on `port`. Returns 0; -EAGAIN if the port is full, in which case rudp
 	 * keeps the packet and retries at the next rudp_poll; or another negative errno if the path
@@ -113,8 +126,14 @@ struct rudp_ops {
 	 * rudp_respond() with this token. Either the client has acknowledged the response or no
 	 * longer waits for it, or the session has ended. */
 	void (*sent)(void *user, struct rudp_session *s, void *token);
-	/* Server: a client sends HELLO. Return 0 to accept it, and set *ret_user to the value that
-	 * rudp_session_user returns. A negative errno refuses the client and is sent to it. */
+	/* Server: a client sends HELLO. Tells who it is, and changes nothing. proof: NULL: the
+	 * handshake was by the cluster's key alone. A negative errno refuses the client and is sent
+	 * to it with ret->word. If the op returns 0, the HELLO ends older sessions of this peer,
+	 * but none of another host. If the op is NULL, no peer is proven. */
+	int (*identify)(void *user, const struct datagram_addr *from, const void *hello, size_t len,
+			const struct rudp_proof *proof, struct rudp_peer *ret);
+	/* Server: `identify` has returned 0. Return 0 to accept it, and set *ret_user to the value
+	 * that rudp_session_user returns. A negative errno refuses the client and is sent to it. */
 	int (*accept)(void *user, struct rudp_session *s, const void *hello, size_t len,
 		      void **ret_user);
 	/* Server: Returns whether rudp_responses_short() may end this session. If the op is NULL,
@@ -142,7 +161,6 @@ enum rudp_security {
 #define RUDP_KEYS_MAX 2
 #define RUDP_KEY_BYTES 32
 #define RUDP_CERTIFICATE_MAX 320
-#define RUDP_HOST_MAX 64
 
 /* The identity of this host. rudp proves the key to peers that have an identity too, and sends them
  * the certificate, whose content only the application knows. */
@@ -279,13 +297,12 @@ void rudp_session_close(struct rudp_session *s, uint64_t now_ns);
 /* Server, for use within `accept`: sends one word, such as a name, with the refusal. The word is
  * cut after 44 bytes. */
 void rudp_session_refuse_with(struct rudp_session *s, const char *word);
-/* For use within `accept` and `accepted`: returns what the peer has proved; NULL: the handshake was
+/* For use within `accepted`: returns what the peer has proved; NULL: the handshake was
  * by the cluster's key alone. */
 const struct rudp_proof *rudp_session_proof(const struct rudp_session *s);
-/* For use within `accept` and `accepted`: sets whose certificate the peer has, for rudp_expel().
- * epoch: of the certificate. */
-void rudp_session_set_host(struct rudp_session *s, const char *host, uint64_t epoch);
-/* Returns the name that rudp_session_set_host() has set; "": none. */
+/* For use within `accepted`: sets who the peer is, for rudp_expel(). */
+void rudp_session_set_peer(struct rudp_session *s, const struct rudp_peer *peer);
+/* Returns the name that the peer has proven; "": none. */
 const char *rudp_session_host(const struct rudp_session *s);
 /* Server: returns the source address of the client's HELLO, which a cookie has validated. */
 void rudp_session_from(const struct rudp_session *s, struct datagram_addr *ret);
@@ -428,8 +445,9 @@ void rudp_port_set_label(struct rudp *r, unsigned port, uint32_t label, uint64_t
  */
 int rudp_set_keys(struct rudp *r, const uint8_t (*keys)[RUDP_KEY_BYTES], unsigned n_keys,
 		  uint64_t now_ns);
-/* Ends the sessions with that host whose certificates have this epoch or an earlier one, as
- * rudp_set_keys() ends sessions. Returns the number of ended sessions. */
+/* Ends the sessions with that host whose certificates have this epoch or an earlier one, and those
+ * with peers that claim its name without proof, as rudp_set_keys() ends sessions. A name with a
+ * domain and one without are the same host. Returns the number of ended sessions. */
 int rudp_expel(struct rudp *r, const char *host, uint64_t epoch, uint64_t now_ns);
 /* Call when the host refused to send datagrams of this size to dst after ops->tx had taken them. */
 void rudp_too_big(struct rudp *r, unsigned port, const struct datagram_addr *dst, uint32_t bytes,

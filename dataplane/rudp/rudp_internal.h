@@ -192,11 +192,13 @@ struct rudp_session {
 
 	struct pkt_rec *rings; /* memory of rudp_path.sent for all paths */
 
-	/* Valid only within ops->accept and ops->accepted; NULL: the peer has proved nothing. */
+	/* Valid only within ops->accepted; NULL: the peer has proved nothing. */
 	const struct rudp_proof *proof;
-	char peer_host[RUDP_HOST_MAX]; /* host of the peer's certificate; "": none */
-	uint64_t peer_host_epoch;      /* epoch of that certificate */
-	uint8_t key;		       /* index of the endpoint's key used in the handshake */
+	char peer_host[RUDP_HOST_MAX]; /* as in struct rudp_peer */
+	bool peer_proven;
+	uint64_t peer_host_epoch;
+	uint64_t peer_hash; /* of the proven name; 0: none */
+	uint8_t key;	    /* index of the endpoint's key used in the handshake */
 	bool key_gone; /* the endpoint has removed that key, so the next poll ends the session */
 	struct rudp_secure *secure;	  /* packet protection; NULL: packets are not protected */
 	struct rudp_handshake *handshake; /* client: always set; server: NULL after the first packet

@@ -159,19 +159,18 @@ static bool on_may_end(void *user, struct rudp_session *s)
 }
 
 /* Checks that the client is the host that its hello names. */
-static int identity_check(struct worker *w, struct rudp_session *s, const struct ip_addr *from,
-			  const void *hello, size_t len)
+static int on_identify(void *user, const struct datagram_addr *from, const void *hello, size_t len,
+		       const struct rudp_proof *proof, struct rudp_peer *ret)
 {
 	struct fuse_server_asked q;
-	struct datagram_addr unused;
+	struct worker *w = user;
 	int e;
 
 	if (fuse_server_read_asked(hello, len, &q) < 0)
 		return 0; /* fuse_server_accept() refuses it */
-	e = worker_identity_check(w, s, q.host, true);
-	if (e == 0)
-		return 0;
-	worker_refused_add(w, &end_of(w)->refused, &q, from, e, rudp_session_refusal(s, &unused));
+	e = worker_identity_check(w->cfg, proof, q.host, true, ret);
+	if (e < 0)
+		worker_refused_add(w, &end_of(w)->refused, &q, &from->ip, e, ret->word);
 	return e;
 }
 
@@ -184,9 +183,6 @@ static int on_accept(void *user, struct rudp_session *s, const void *hello, size
 	int e;
 
 	rudp_session_from(s, &from);
-	e = identity_check(w, s, &from.ip, hello, len);
-	if (e < 0)
-		return e;
 	e = fuse_server_accept(server_of(w), s, &from.ip, hello, len, &client);
 	if (e < 0 || end_of(w)->refused.n > 0)
 		refused_note(w, &from.ip, e);
@@ -234,6 +230,7 @@ static const struct rudp_ops compute_ops = {
 	.request = on_request,
 	.call_gone = on_call_gone,
 	.sent = on_sent,
+	.identify = on_identify,
 	.accept = on_accept,
 	.may_end = on_may_end,
 	.event = on_event,

@@ -122,11 +122,19 @@ static void on_event(void *user, struct rudp_session *s, enum rudp_event e, unsi
 /* Checks that the server is the host that the mount names. */
 static int on_accepted(void *user, struct rudp_session *s)
 {
+	const struct worker *w = user;
+	struct rudp_peer peer;
 	unsigned i;
-
 	/* A session of no mount expects no host, so only hosts without identities may serve it. */
-	return worker_identity_check(user, s, mount_of(user, s, &i) ? config_of(user, i)->peer : "",
-				     false);
+	int e = worker_identity_check(w->cfg, rudp_session_proof(s),
+				      mount_of(w, s, &i) ? config_of(w, i)->peer : "", false,
+				      &peer);
+
+	if (e < 0)
+		rudp_session_refuse_with(s, peer.word);
+	else
+		rudp_session_set_peer(s, &peer);
+	return e;
 }
 
 /* Without the operations `accept` and `request`, rudp refuses all clients. */

@@ -28,45 +28,58 @@ void worker_identity_fill(struct launch_config *cfg, struct rudp_host_key *ret)
 	explicit_bzero(cfg->host_secret, sizeof(cfg->host_secret));
 }
 
-static bool is_revoked(const struct launch_config *cfg, const struct identity_card *card)
+/* Returns whether the host is revoked. A revocation of a name with a domain applies to the name
+ * without it, and the reverse, as the rights of clients do. */
+static bool is_revoked(const struct launch_config *cfg, const char *host, uint64_t epoch)
 {
 	for (uint32_t i = 0; i < cfg->n_revoked; i++)
-		if (strcmp(cfg->revoked[i].host, card->host) == 0)
-			return card->epoch <= cfg->revoked[i].epoch;
+		if (epoch <= cfg->revoked[i].epoch && host_name_matches(cfg->revoked[i].host, host))
+			return true;
 	return false;
 }
 
-static int refuse(struct rudp_session *s, int code, const char *word)
+static int refuse(struct rudp_peer *ret, int code, const char *word)
 {
-	rudp_session_refuse_with(s, word);
+	snprintf(ret->word, sizeof(ret->word), "%s", word);
 	return code;
 }
 
-int worker_identity_check(const struct worker *w, struct rudp_session *s, const char *host,
-			  bool exact)
+/* A peer without proof. It may claim any name, so the check of the name stops only a host that
+ * keeps its own. */
+static int check_unproven(const struct launch_config *cfg, const char *host, struct rudp_peer *ret)
 {
-	const struct launch_config *cfg = w->cfg;
-	const struct rudp_proof *p = rudp_session_proof(s);
+	if (cfg->identity == LAUNCH_IDENTITY_REQUIRE)
+		return refuse(ret, -ENOKEY, WORKER_IDENTITY_REQUIRED);
+	if (is_revoked(cfg, host, 0))
+		return refuse(ret, -EKEYREVOKED, host);
+	snprintf(ret->host, sizeof(ret->host), "%s", host);
+	return 0;
+}
+
+int worker_identity_check(const struct launch_config *cfg, const struct rudp_proof *proof,
+			  const char *host, bool exact, struct rudp_peer *ret)
+{
 	struct identity_card card;
 	int r;
 
+	*ret = (struct rudp_peer){.proven = false};
 	if (cfg->identity == LAUNCH_IDENTITY_OFF)
 		return 0;
-	if (!p)
-		return cfg->identity == LAUNCH_IDENTITY_REQUIRE
-			       ? refuse(s, -ENOKEY, WORKER_IDENTITY_REQUIRED)
-			       : 0;
-	r = identity_check(p->certificate, p->certificate_len, cfg->cluster_key,
+	if (!proof)
+		return check_unproven(cfg, host, ret);
+	r = identity_check(proof->certificate, proof->certificate_len, cfg->cluster_key,
 			   (uint64_t)time(NULL), &card);
 	if (r == -EKEYEXPIRED)
-		return refuse(s, -EKEYEXPIRED, card.host);
-	if (r < 0 || memcmp(card.key, p->key, sizeof(card.key)) != 0)
-		return refuse(s, -EKEYREJECTED, WORKER_IDENTITY_INVALID);
-	if (is_revoked(cfg, &card))
-		return refuse(s, -EKEYREVOKED, card.host);
+		return refuse(ret, -EKEYEXPIRED, card.host);
+	if (r < 0 || memcmp(card.key, proof->key, sizeof(card.key)) != 0)
+		return refuse(ret, -EKEYREJECTED, WORKER_IDENTITY_INVALID);
+	if (is_revoked(cfg, card.host, card.epoch))
+		return refuse(ret, -EKEYREVOKED, card.host);
 	if (exact ? strcmp(host, card.host) != 0 : !host_name_matches(host, card.host))
-		return refuse(s, -EBADE, card.host);
-	rudp_session_set_host(s, card.host, card.epoch);
+		return refuse(ret, -EBADE, card.host);
+	snprintf(ret->host, sizeof(ret->host), "%s", card.host);
+	ret->proven = true;
+	ret->epoch = card.epoch;
 	return 0;
 }
 

@@ -15,12 +15,12 @@
 
 /* Copies this host's key pair and certificate, and wipes the private key in cfg. */
 void worker_identity_fill(struct launch_config *cfg, struct rudp_host_key *ret);
-/* For use within rudp's operations `accept` and `accepted`: checks that the peer is `host`. exact:
- * the name must equal that of the certificate; else one of the two may omit its domain. Returns 0,
- * or the code with which to refuse it, after it has set the word of the refusal: -ENOKEY (no
- * proof), -EKEYREJECTED, -EKEYEXPIRED, -EKEYREVOKED, or -EBADE (another host). */
-int worker_identity_check(const struct worker *w, struct rudp_session *s, const char *host,
-			  bool exact);
+/* Checks that the peer is `host`. proof: NULL: it has none. exact: the name must equal that of the
+ * certificate; else one of the two may omit its domain. Returns 0 and fills ret, or returns the
+ * code with which to refuse the peer, with ret->word: -ENOKEY (no proof), -EKEYREJECTED,
+ * -EKEYEXPIRED, -EKEYREVOKED, or -EBADE (another host). */
+int worker_identity_check(const struct launch_config *cfg, const struct rudp_proof *proof,
+			  const char *host, bool exact, struct rudp_peer *ret);
 /* Ends the sessions of a host whose certificates up to this epoch are revoked, and refuses them
  * from now on. */
 void worker_identity_revoke(struct worker *w, const char *host, uint64_t epoch);

@@ -15,6 +15,7 @@ static bool required[2]; /* by end: peers without an identity are refused */
 static struct identity_revocation revoked[2][4];
 static unsigned n_revoked[2];
 static unsigned n_proofs;
+static bool any_name; /* the client may have any name */
 static const char *const names[2] = {"host-s", "host-c"};
 
 static void card_make(unsigned end, const char *name, uint64_t expires_s)
@@ -28,29 +29,31 @@ static void card_make(unsigned end, const char *name, uint64_t expires_s)
 }
 
 /* What a worker does: checks the certificate, and that the key and the name are the right ones. */
-static int check(unsigned end, struct rudp_session *s)
+static int check(unsigned end, const struct rudp_proof *p, struct rudp_peer *ret)
 {
-	const struct rudp_proof *p = rudp_session_proof(s);
 	struct identity_card card;
 	int r;
 
 	if (!p) {
-		rudp_session_refuse_with(s, "identity-required");
+		snprintf(ret->host, sizeof(ret->host), "%s", names[!end]); /* as it claims */
+		snprintf(ret->word, sizeof(ret->word), "identity-required");
 		return required[end] ? -ENOKEY : 0;
 	}
 	n_proofs++;
 	r = identity_check(p->certificate, p->certificate_len, signer.public, NOW_S, &card);
 	if (r == 0 && memcmp(card.key, p->key, sizeof(card.key)) != 0)
 		r = -EBADMSG;
-	if (r == 0 && strcmp(card.host, names[!end]) != 0)
+	if (r == 0 && strcmp(card.host, names[!end]) != 0 && !any_name)
 		r = -EBADMSG;
 	if (r == 0 && identity_is_revoked(revoked[end], n_revoked[end], card.host, card.epoch))
 		r = -EKEYREVOKED;
 	if (r < 0) {
-		rudp_session_refuse_with(s, "identity-invalid");
+		snprintf(ret->word, sizeof(ret->word), "identity-invalid");
 		return r == -EBADMSG ? -EKEYREJECTED : r;
 	}
-	rudp_session_set_host(s, card.host, card.epoch);
+	snprintf(ret->host, sizeof(ret->host), "%s", card.host);
+	ret->epoch = card.epoch;
+	ret->proven = true;
 	return 0;
 }
 
@@ -70,7 +73,7 @@ static int setup(void **state)
 	auth_setup(state);
 	auth->check = check;
 	n_proofs = n_revoked[0] = n_revoked[1] = 0;
-	required[0] = required[1] = false;
+	required[0] = required[1] = any_name = false;
 	assert_int_equal(identity_new_signer(&signer), 0);
 	for (unsigned i = 0; i < 2; i++) {
 		auth_key_add(i, 0);
@@ -273,6 +276,90 @@ static void a_revocation_ends_the_sessions_of_that_host_alone(void **state)
 	assert_int_equal(auth->ends[SERVER].events[RUDP_SESSION_ENDED], 1);
 }
 
+/* A session without proof claims the revoked name. */
+static void a_revocation_ends_the_sessions_that_claim_the_name(void **state)
+{
+	auth->cfg[CLIENT].host_key.used = false;
+	auth_begin();
+	works();
+	assert_int_equal(rudp_expel(auth->ends[SERVER].r, "host-x", 500, auth->now), 0);
+	assert_int_equal(rudp_expel(auth->ends[SERVER].r, "host-c.lan", 500, auth->now), 1);
+	auth_pass(100 * NSEC_PER_MSEC);
+	assert_int_equal(auth->ends[SERVER].events[RUDP_SESSION_ENDED], 1);
+}
+
+/* Starts a second client with the identity of the first, a later epoch and whatever the caller has
+ * set in the configuration. The first client keeps its session, but its packets no longer pass. */
+static struct rudp *intruder_start(void)
+{
+	struct end *c = &auth->ends[CLIENT];
+	struct rudp *first = c->r;
+
+	c->epoch += 1000;
+	auth_end_start(CLIENT);
+	auth_connect("hello");
+	auth_pass(100 * NSEC_PER_MSEC);
+	return first;
+}
+
+static void restarted_sessions(unsigned n)
+{
+	assert_int_equal(auth->ends[SERVER].events[RUDP_SESSION_RESTARTED], n);
+}
+
+static void only_a_proven_host_ends_its_earlier_sessions(void **state)
+{
+	for (unsigned kind = 0; kind < 4; kind++) {
+		struct rudp *first;
+
+		card_make(CLIENT, names[CLIENT], 0);
+		host_key_set(CLIENT);
+		auth_begin();
+		works();
+		restarted_sessions(0);
+		/* 0: the same host; 1: without proof, accepted; 2: without proof, refused; 3:
+		 * another host's valid certificate */
+		auth->cfg[CLIENT].host_key.used = kind == 0 || kind == 3;
+		required[SERVER] = kind == 2;
+		any_name = true;
+		if (kind == 3) {
+			card_make(CLIENT, "host-x", 0);
+			host_key_set(CLIENT);
+		}
+		first = intruder_start();
+		restarted_sessions(kind == 0);
+		assert_int_equal(auth_sessions(SERVER), kind == 1 || kind == 3 ? 2 : 1);
+		rudp_free(first);
+		auth_restart();
+		auth->check = check;
+		required[SERVER] = any_name = false;
+	}
+}
+
+/* Another host has the victim's identity number and a higher epoch. */
+static void the_epoch_of_another_host_keeps_no_host_out(void **state)
+{
+	struct rudp *first;
+
+	card_make(CLIENT, "host-x", 0);
+	host_key_set(CLIENT);
+	any_name = true;
+	auth->ends[CLIENT].epoch = 5000;
+	auth_begin();
+	works();
+	card_make(CLIENT, names[CLIENT], 0);
+	host_key_set(CLIENT);
+	auth->ends[CLIENT].epoch = 10;
+	first = auth->ends[CLIENT].r;
+	auth_end_start(CLIENT);
+	auth_connect("hello");
+	auth_pass(100 * NSEC_PER_MSEC);
+	assert_true(auth_is_up());
+	restarted_sessions(0);
+	assert_int_equal(auth_sessions(SERVER), 2);
+	rudp_free(first);
+}
+
 static bool keep(struct rig *rig, struct hop *h)
 {
 	if (h->to == SERVER && rig->n_kept < ARRAY_SIZE(rig->kept))
@@ -380,6 +467,9 @@ int main(void)
 		T(an_expired_certificate_is_refused),
 		T(a_revoked_host_is_refused),
 		T(a_revocation_ends_the_sessions_of_that_host_alone),
+		T(a_revocation_ends_the_sessions_that_claim_the_name),
+		T(only_a_proven_host_ends_its_earlier_sessions),
+		T(the_epoch_of_another_host_keeps_no_host_out),
 		T(a_replayed_handshake_has_no_effect),
 		T(changed_packets_of_the_handshake_count_as_lost),
 		T(spoofed_requests_for_the_key_are_not_amplified),

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The list of clients that a compute worker refuses: bounded, with a reason and one event each, and
  * without those that were accepted or have given up. */
+#include "dataplane/worker/worker_identity.h"
 #include "dataplane/worker/worker_refused.h"
+#include "netcfg/base/files/identity.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -316,6 +318,69 @@ static void a_host_that_is_another_is_listed_with_both_names(void **state)
 	}
 }
 
+/* Without proof, a peer counts as the host that it claims to be, with or without the domain. */
+static void a_revocation_applies_to_hosts_that_prove_nothing(void **state)
+{
+	struct launch_config *cfg = calloc(1, sizeof(*cfg));
+	struct rudp_peer peer;
+
+	assert_non_null(cfg);
+	cfg->identity = LAUNCH_IDENTITY_ACCEPT;
+	assert_int_equal(worker_identity_check(cfg, NULL, "host-c", true, &peer), 0);
+	assert_string_equal(peer.host, "host-c");
+	assert_false(peer.proven);
+	snprintf(cfg->revoked[0].host, sizeof(cfg->revoked[0].host), "host-c.lan");
+	cfg->revoked[0].epoch = 7;
+	cfg->n_revoked = 1;
+	assert_int_equal(worker_identity_check(cfg, NULL, "host-c.lan", true, &peer), -EKEYREVOKED);
+	assert_string_equal(peer.word, "host-c.lan");
+	assert_int_equal(worker_identity_check(cfg, NULL, "host-c", true, &peer), -EKEYREVOKED);
+	assert_int_equal(worker_identity_check(cfg, NULL, "host-b", true, &peer), 0);
+	cfg->identity = LAUNCH_IDENTITY_REQUIRE;
+	assert_int_equal(worker_identity_check(cfg, NULL, "host-b", true, &peer), -ENOKEY);
+	free(cfg);
+}
+
+/* Two hosts whose short names are equal are revoked one by one; the short name means both. */
+static void a_revocation_applies_with_and_without_the_domain(void **state)
+{
+	struct launch_config *cfg = calloc(1, sizeof(*cfg));
+	uint8_t permission[IDENTITY_PERMISSION_BYTES], once[IDENTITY_KEY_BYTES];
+	uint8_t certificate[IDENTITY_CERTIFICATE_BYTES];
+	static const char *const names[] = {"host-c.a", "host-c.b", "host-c"};
+	struct identity_pair signer, host;
+	struct rudp_peer peer;
+	struct rudp_proof proof = {.certificate = certificate,
+				   .certificate_len = sizeof(certificate)};
+
+	assert_non_null(cfg);
+	assert_int_equal(identity_new_signer(&signer), 0);
+	assert_int_equal(identity_new_host(&host), 0);
+	memcpy(proof.key, host.public, sizeof(proof.key));
+	memcpy(cfg->cluster_key, signer.public, sizeof(cfg->cluster_key));
+	cfg->identity = LAUNCH_IDENTITY_REQUIRE;
+	for (unsigned i = 0; i < ARRAY_SIZE(names); i++) {
+		assert_int_equal(identity_permit(&signer, names[i], 7, 0, permission, once), 0);
+		assert_int_equal(identity_certify(permission, once, host.public, certificate), 0);
+		cfg->n_revoked = 0;
+		assert_int_equal(worker_identity_check(cfg, &proof, names[i], true, &peer), 0);
+		assert_true(peer.proven && peer.epoch == 7);
+		for (unsigned j = 0; j < ARRAY_SIZE(names); j++) {
+			bool same = i == j || i == 2 || j == 2;
+
+			/* An older entry of the same host does not hide a newer one. */
+			snprintf(cfg->revoked[0].host, PLENUM_NAME_MAX, "%s", names[i]);
+			cfg->revoked[0].epoch = 6;
+			snprintf(cfg->revoked[1].host, PLENUM_NAME_MAX, "%s", names[j]);
+			cfg->revoked[1].epoch = 7;
+			cfg->n_revoked = 2;
+			assert_int_equal(worker_identity_check(cfg, &proof, names[i], true, &peer),
+					 same ? -EKEYREVOKED : 0);
+		}
+	}
+	free(cfg);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -329,6 +394,8 @@ int main(void)
 		TEST(a_change_of_the_reason_is_reported_later),
 		TEST(another_address_does_not_change_the_entry_of_a_mount),
 		TEST(a_host_that_is_another_is_listed_with_both_names),
+		cmocka_unit_test(a_revocation_applies_to_hosts_that_prove_nothing),
+		cmocka_unit_test(a_revocation_applies_with_and_without_the_domain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
  * packet that it answers. A session is added to the table only after the client's key was verified.
  */
 #include "dataplane/rudp/session/rudp_session_internal.h"
+#include <stdio.h>
 
 #define COOKIE_PERIOD_NS (8 * NSEC_PER_SEC)
 /*
@@ -32,6 +33,7 @@ struct hello_in {
 	struct rudp_noise noise;
 	uint8_t key; /* index of the key that sealed the HELLO, in this endpoint's list of keys */
 	struct rudp_proof proof; /* valid if h.identity is set */
+	struct rudp_peer peer;	 /* as ops->identify has found it */
 	/* the opened body, to which b.app and proof point */
 	uint8_t body[RUDP_PROOF_MAX + WIRE_HELLO_BODY_BYTES + WIRE_HELLO_APP_MAX];
 	uint64_t hash;
@@ -213,11 +215,14 @@ static void end_replaced(struct rudp_session *s)
 
 /* Ends the sessions of earlier incarnations of the client, and the session that this HELLO
  * replaces. Returns false if the HELLO itself is of an earlier incarnation. Each HELLO is checked
- * here, so all sessions of an identity have the same epoch. */
+ * here, so all sessions of an identity have the same epoch. A client chooses its identity and its
+ * epoch, so it is compared only with sessions of the host that it has proved to be, or with those
+ * of unproven hosts if it has proved none. */
 static bool end_older(struct rudp *r, const struct hello_in *in)
 {
 	const struct wire_hello_body *b = &in->b;
-	struct rudp_session *s = rudp_index_sibling(r, b->identity);
+	const uint64_t peer = rudp_index_peer(r, &in->peer);
+	struct rudp_session *s = rudp_index_sibling(r, b->identity, peer);
 
 	if (!s)
 		return true;
@@ -225,11 +230,13 @@ static bool end_older(struct rudp *r, const struct hello_in *in)
 		return false;
 	while (s && s->peer_epoch != b->epoch) {
 		end_replaced(s);
-		s = rudp_index_sibling(r, b->identity);
+		s = rudp_index_sibling(r, b->identity, peer);
 	}
 	s = rudp_session_find(r, b->former_number);
-	end_replaced(s && !s->is_client && s->peer_identity == b->identity ? s : NULL);
-	end_replaced(rudp_index_client(r, b->identity, in->h.client_number));
+	end_replaced(s && !s->is_client && s->peer_identity == b->identity && s->peer_hash == peer
+			     ? s
+			     : NULL);
+	end_replaced(rudp_index_client(r, b->identity, in->h.client_number, peer));
 	return true;
 }
 
@@ -298,17 +305,31 @@ static const char *body_open(const struct rudp *r, struct hello_in *in, const ui
 	return wire_get_hello_body(body, len, &in->b) ? "bad-hello" : NULL;
 }
 
+/* Asks the application who the client is. Returns as session_accept(). */
+static int client_identify(struct rudp *r, struct hello_in *in, char word[WIRE_REFUSE_TEXT_MAX + 1])
+{
+	int res;
+
+	if (!r->ops->accept)
+		return -EOPNOTSUPP;
+	if (!r->ops->identify)
+		return 0;
+	res = r->ops->identify(r->user, in->src, in->b.app, in->b.app_len,
+			       in->h.identity ? &in->proof : NULL, &in->peer);
+	if (res == 0)
+		return 0;
+	snprintf(word, WIRE_REFUSE_TEXT_MAX + 1, "%.*s", (int)WIRE_REFUSE_TEXT_MAX, in->peer.word);
+	return res < 0 && res >= -4095 ? res : -EPROTO;
+}
+
 /* Creates the session. Returns 0, or a negative errno if the client is refused; `word` must then be
  * sent to it. */
 static int session_accept(struct rudp *r, struct hello_in *in, uint64_t now,
 			  struct rudp_session **ret, char word[WIRE_REFUSE_TEXT_MAX + 1])
 {
 	struct rudp_session *s;
-	int res;
+	int res = rudp_session_new(r, false, &s);
 
-	if (!r->ops->accept)
-		return -EOPNOTSUPP;
-	res = rudp_session_new(r, false, &s);
 	if (res)
 		return res;
 	s->peer_number = in->h.client_number;
@@ -319,9 +340,8 @@ static int session_accept(struct rudp *r, struct hello_in *in, uint64_t now,
 	memcpy(s->peer_token, in->b.token, sizeof(s->peer_token));
 	s->last_rx_ns = now;
 	s->hello_from = *in->src;
-	s->proof = in->h.identity ? &in->proof : NULL;
+	rudp_session_set_peer(s, &in->peer);
 	res = r->ops->accept(r->user, s, in->b.app, in->b.app_len, &s->user);
-	s->proof = NULL;
 	if (res) {
 		memcpy(word, s->refusal, WIRE_REFUSE_TEXT_MAX + 1);
 		rudp_session_unplace(s);
@@ -376,9 +396,12 @@ static int hello_process(struct rudp *r, struct hello_in *in, const uint8_t *dat
 	if (in->h.cipher &&
 	    (in->b.security == RUDP_SECURITY_NONE || in->b.security >= RUDP_SECURITY_MAX))
 		return -EBADMSG;
-	if (!end_older(r, in))
+	res = client_identify(r, in, word);
+	if (res == 0 && !end_older(r, in)) {
+		budget_take(r, in->src, -ESTALE, now);
 		return 0;
-	res = session_accept(r, in, now, &s, word);
+	}
+	res = res ? res : session_accept(r, in, now, &s, word);
 	budget_take(r, in->src, res, now);
 	if (res) {
 		if (res != -ECONNABORTED)

@@ -519,8 +519,7 @@ static bool server_accepted(struct rudp_session *s, const struct rudp_path *p,
 	const unsigned path = p->index;
 	int code = 0;
 
-	s->peer_host[0] = '\0';
-	s->peer_host_epoch = 0;
+	rudp_session_set_peer(s, &(struct rudp_peer){.proven = false});
 	if (!s->r->ops->accepted)
 		return true;
 	memcpy(word, s->refusal, sizeof(word));

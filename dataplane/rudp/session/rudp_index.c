@@ -34,26 +34,31 @@ void rudp_index_init_session(struct rudp_session *s)
 }
 
 struct key {
-	uint64_t a, b;
+	uint64_t a, b, peer;
 };
+
+uint64_t rudp_index_peer(const struct rudp *r, const struct rudp_peer *peer)
+{
+	return peer->proven ? rudp_hash(r, peer->host, strlen(peer->host)) : 0;
+}
 
 static struct key key_of(const struct rudp_session *s, enum rudp_index which)
 {
 	switch (which) {
 	case RUDP_INDEX_HELLO:
-		return (struct key){s->hello_hash, 0};
+		return (struct key){s->hello_hash, 0, 0};
 	case RUDP_INDEX_CLIENT:
-		return (struct key){s->peer_identity, s->peer_number};
+		return (struct key){s->peer_identity, s->peer_number, s->peer_hash};
 	case RUDP_INDEX_NUMBER:
-		return (struct key){s->peer_number, 0};
+		return (struct key){s->peer_number, 0, 0};
 	default:
-		return (struct key){s->peer_identity, 0};
+		return (struct key){s->peer_identity, 0, s->peer_hash};
 	}
 }
 
 static struct list *chain_of(const struct rudp *r, enum rudp_index which, struct key key)
 {
-	const uint64_t in[3] = {which, key.a, key.b};
+	const uint64_t in[4] = {which, key.a, key.b, key.peer};
 	uint64_t hash = rudp_hash(r, in, sizeof(in));
 
 	return &r->index[(size_t)which * (r->index_mask + 1) + (hash & r->index_mask)];
@@ -73,32 +78,33 @@ static struct rudp_session *find(const struct rudp *r, enum rudp_index which, st
 		struct rudp_session *s = session_at(l, which);
 		const struct key of = key_of(s, which);
 
-		if (of.a == key.a && of.b == key.b)
+		if (of.a == key.a && of.b == key.b && of.peer == key.peer)
 			return s;
 	}
 	return NULL;
 }
 
-struct rudp_session *rudp_index_sibling(const struct rudp *r, uint64_t identity)
+struct rudp_session *rudp_index_sibling(const struct rudp *r, uint64_t identity, uint64_t peer)
 {
-	return find(r, RUDP_INDEX_IDENTITY, (struct key){identity, 0});
+	return find(r, RUDP_INDEX_IDENTITY, (struct key){identity, 0, peer});
 }
 
-struct rudp_session *rudp_index_client(const struct rudp *r, uint64_t identity, uint64_t number)
+struct rudp_session *rudp_index_client(const struct rudp *r, uint64_t identity, uint64_t number,
+				       uint64_t peer)
 {
-	return find(r, RUDP_INDEX_CLIENT, (struct key){identity, number});
+	return find(r, RUDP_INDEX_CLIENT, (struct key){identity, number, peer});
 }
 
 struct rudp_session *rudp_index_hello(const struct rudp *r, uint64_t hash)
 {
-	return find(r, RUDP_INDEX_HELLO, (struct key){hash, 0});
+	return find(r, RUDP_INDEX_HELLO, (struct key){hash, 0, 0});
 }
 
 struct rudp_session *rudp_index_number(const struct rudp *r, uint64_t number,
 				       bool (*fits)(const struct rudp_session *s, const void *user),
 				       const void *user)
 {
-	struct list *chain = chain_of(r, RUDP_INDEX_NUMBER, (struct key){number, 0});
+	struct list *chain = chain_of(r, RUDP_INDEX_NUMBER, (struct key){number, 0, 0});
 	unsigned n = 0;
 
 	for (struct list *l = chain->next; l != chain && n < SAME_NUMBER_MAX; l = l->next) {
@@ -124,11 +130,11 @@ void rudp_index_add_number(struct rudp_session *s)
 	add(s, RUDP_INDEX_NUMBER);
 }
 
-/* Adds a server's session to the chains. Only one session of each identity is in the chain by
- * identity, so that a peer with many sessions does not lengthen it. */
+/* Adds a server's session to the chains. Only one session of each identity and proven host is in
+ * the chain by identity, so that a peer with many sessions does not lengthen it. */
 void rudp_index_add_client(struct rudp_session *s)
 {
-	struct rudp_session *sibling = rudp_index_sibling(s->r, s->peer_identity);
+	struct rudp_session *sibling = rudp_index_sibling(s->r, s->peer_identity, s->peer_hash);
 
 	add(s, RUDP_INDEX_HELLO);
 	add(s, RUDP_INDEX_CLIENT);

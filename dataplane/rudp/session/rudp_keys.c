@@ -6,6 +6,7 @@
  * access.
  */
 #include "dataplane/rudp/session/rudp_session_internal.h"
+#include "netcfg/base/host_name.h"
 
 /* Returns the index of `key` in `keys`, or n_keys if `keys` does not have it. */
 static unsigned key_find(const uint8_t (*keys)[RUDP_KEY_BYTES], unsigned n_keys,
@@ -70,7 +71,7 @@ int rudp_expel(struct rudp *r, const char *host, uint64_t epoch, uint64_t now_ns
 		struct rudp_session *s = r->sessions[i];
 
 		if (!s || s->state != SESSION_UP || s->key_gone || s->peer_host_epoch > epoch ||
-		    strcmp(s->peer_host, host) != 0)
+		    !host_name_matches(s->peer_host, host))
 			continue;
 		s->key_gone = true;
 		rudp_session_touch(s);

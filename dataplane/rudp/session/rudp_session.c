@@ -156,15 +156,17 @@ const struct rudp_proof *rudp_session_proof(const struct rudp_session *s)
 	return s->proof;
 }
 
-void rudp_session_set_host(struct rudp_session *s, const char *host, uint64_t epoch)
+void rudp_session_set_peer(struct rudp_session *s, const struct rudp_peer *peer)
 {
-	snprintf(s->peer_host, sizeof(s->peer_host), "%s", host);
-	s->peer_host_epoch = epoch;
+	memcpy(s->peer_host, peer->host, sizeof(s->peer_host));
+	s->peer_proven = peer->proven;
+	s->peer_host_epoch = peer->proven ? peer->epoch : 0;
+	s->peer_hash = rudp_index_peer(s->r, peer);
 }
 
 const char *rudp_session_host(const struct rudp_session *s)
 {
-	return s->peer_host;
+	return s->peer_proven ? s->peer_host : "";
 }
 
 void rudp_session_from(const struct rudp_session *s, struct datagram_addr *ret)

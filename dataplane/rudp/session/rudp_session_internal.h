@@ -26,10 +26,13 @@ void rudp_index_add_number(struct rudp_session *s);
 void rudp_index_drop(struct rudp_session *s);
 /* Returns the session that this HELLO created, or NULL if there is none. */
 struct rudp_session *rudp_index_hello(const struct rudp *r, uint64_t hash);
-struct rudp_session *rudp_index_client(const struct rudp *r, uint64_t identity, uint64_t number);
-/* Returns any session of this identity, or NULL; the ring `siblings` of this session has the
- * others. */
-struct rudp_session *rudp_index_sibling(const struct rudp *r, uint64_t identity);
+/* Returns a hash of the name that the peer has proven; 0: none. */
+uint64_t rudp_index_peer(const struct rudp *r, const struct rudp_peer *peer);
+struct rudp_session *rudp_index_client(const struct rudp *r, uint64_t identity, uint64_t number,
+				       uint64_t peer);
+/* Returns any session of this identity with this peer, or NULL; the ring `siblings` of this session
+ * has the others. */
+struct rudp_session *rudp_index_sibling(const struct rudp *r, uint64_t identity, uint64_t peer);
 /* Finds the session to which a RESET applies: among the first few sessions whose peer_number is
  * `number`, the one for which fits() returns true. Returns NULL if there is none. */
 struct rudp_session *rudp_index_number(const struct rudp *r, uint64_t number,

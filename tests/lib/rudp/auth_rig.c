@@ -56,12 +56,14 @@ static void op_response(void *user, struct rudp_session *s, uint64_t cookie, int
 	free(buf);
 }
 
+static int op_identify(void *user, const struct datagram_addr *from, const void *hello, size_t len,
+		       const struct rudp_proof *proof, struct rudp_peer *ret)
+{
+	return auth->check ? auth->check(SERVER, proof, ret) : 0;
+}
+
 static int op_accept(void *user, struct rudp_session *s, const void *hello, size_t len, void **ret)
 {
-	int r = auth->check ? auth->check(SERVER, s) : 0;
-
-	if (r)
-		return r;
 	((struct end *)user)->accepts++;
 	if (len == 2)
 		rudp_session_refuse_with(s, "not-you");
@@ -70,7 +72,12 @@ static int op_accept(void *user, struct rudp_session *s, const void *hello, size
 
 static int op_accepted(void *user, struct rudp_session *s)
 {
-	return auth->check ? auth->check(CLIENT, s) : 0;
+	struct rudp_peer peer = {.proven = false};
+	int r = auth->check ? auth->check(CLIENT, rudp_session_proof(s), &peer) : 0;
+
+	rudp_session_set_peer(s, &peer);
+	rudp_session_refuse_with(s, peer.word);
+	return r;
 }
 
 static void op_event(void *user, struct rudp_session *s, enum rudp_event e, unsigned path, int code)
@@ -93,6 +100,7 @@ static const struct rudp_ops ops = {.tx = op_tx,
 				    .call_gone = rudp_ops_call_gone,
 				    .response = op_response,
 				    .sent = rudp_ops_sent,
+				    .identify = op_identify,
 				    .accept = op_accept,
 				    .accepted = op_accepted,
 				    .event = op_event};

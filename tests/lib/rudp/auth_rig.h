@@ -49,8 +49,8 @@ struct rig {
 	unsigned n_hops, n_seen;
 	/* The attacker, which may change the packet. Returns true to drop it. */
 	bool (*middle)(struct rig *auth, struct hop *h);
-	/* Checks the peer's proof within ops->accept and ops->accepted; NULL: no check. */
-	int (*check)(unsigned end, struct rudp_session *s);
+	/* Checks the peer's proof, for ops->identify and ops->accepted; NULL: no check. */
+	int (*check)(unsigned end, const struct rudp_proof *p, struct rudp_peer *ret);
 	unsigned target, byte; /* for the attacker: the number of a packet, and of a byte in it */
 	bool hit;
 	uint64_t spoofed_in, spoofed_out;
