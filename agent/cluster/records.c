@@ -192,16 +192,17 @@ void record_revoked_key(const char *cluster, char buf[KV_KEY_MAX])
 		 RECORDS_VERSION);
 }
 
-int record_revoked_parse(const char *text, size_t len,
-			 void (*take)(void *user, const uint8_t p[IDENTITY_REVOCATION_BYTES]),
-			 void *user)
+/* Calls take() with the revocations of a value with at most `max` members. */
+static int revoked_each(const char *text, size_t len, size_t max,
+			void (*take)(void *user, const uint8_t p[IDENTITY_REVOCATION_BYTES]),
+			void *user)
 {
 	json_t *o = load(text, len);
 	const json_t *list = json_object_get(o, "revoked"), *e;
 	uint8_t bytes[IDENTITY_REVOCATION_BYTES];
 	size_t i;
 
-	if (!json_is_array(list) || json_array_size(list) > IDENTITY_REVOKED_MAX) {
+	if (!json_is_array(list) || json_array_size(list) > max) {
 		json_decref(o);
 		return -EBADMSG;
 	}
@@ -213,10 +214,12 @@ int record_revoked_parse(const char *text, size_t len,
 	return 0;
 }
 
-struct revoked_add {
-	const uint8_t *bytes;
-	json_t *list;
-};
+int record_revoked_parse(const char *text, size_t len,
+			 void (*take)(void *user, const uint8_t p[IDENTITY_REVOCATION_BYTES]),
+			 void *user)
+{
+	return revoked_each(text, len, IDENTITY_REVOKED_MAX, take, user);
+}
 
 static void revoked_append(json_t *list, const uint8_t p[IDENTITY_REVOCATION_BYTES])
 {
@@ -226,27 +229,68 @@ static void revoked_append(json_t *list, const uint8_t p[IDENTITY_REVOCATION_BYT
 	json_array_append_new(list, json_string(hex));
 }
 
-static void revoked_keep(void *user, const uint8_t p[IDENTITY_REVOCATION_BYTES])
-{
-	struct revoked_add *a = user;
+/* The valid revocations of a value, one of each host, with their bytes. */
+struct revoked_valid {
+	const uint8_t *cluster;
+	struct identity_revocation list[IDENTITY_REVOKED_MAX];
+	uint8_t bytes[IDENTITY_REVOKED_MAX][IDENTITY_REVOCATION_BYTES];
+	unsigned n;
+	bool full;
+};
 
-	if (!identity_same_host(p, a->bytes))
-		revoked_append(a->list, p);
+static void revoked_take(void *user, const uint8_t p[IDENTITY_REVOCATION_BYTES])
+{
+	struct revoked_valid *v = user;
+	struct identity_revocation r;
+	int e;
+
+	if (identity_check_revocation(p, IDENTITY_REVOCATION_BYTES, v->cluster, &r) < 0)
+		return;
+	e = identity_add_revoked(v->list, &v->n, &r);
+	v->full |= e == -ENOSPC;
+	for (unsigned i = 0; e == 1 && i < v->n; i++)
+		if (strcmp(v->list[i].host, r.host) == 0)
+			memcpy(v->bytes[i], p, IDENTITY_REVOCATION_BYTES);
 }
 
-char *record_revoked_add(const char *text, size_t len, const uint8_t p[IDENTITY_REVOCATION_BYTES])
+/* Reads a value that any host may have written. Returns NULL if memory is short. */
+static struct revoked_valid *revoked_read(const char *text, size_t len, const uint8_t *cluster,
+					  bool *ret_known)
 {
-	struct revoked_add a = {.bytes = p, .list = json_array()};
-	char *ret = NULL;
-	json_t *o;
+	struct revoked_valid *v = calloc(1, sizeof(*v));
+	bool known = true;
 
-	if (len == 0 || record_revoked_parse(text, len, revoked_keep, &a) == 0) {
-		revoked_append(a.list, p);
-		o = json_pack("{s:i, s:O}", "v", RECORDS_VERSION, "revoked", a.list);
-		if (o && json_array_size(a.list) <= IDENTITY_REVOKED_MAX)
-			ret = json_dumps(o, JSON_COMPACT);
-		json_decref(o);
+	if (v) {
+		v->cluster = cluster;
+		known = len == 0 || revoked_each(text, len, SIZE_MAX, revoked_take, v) == 0;
 	}
-	json_decref(a.list);
+	if (ret_known)
+		*ret_known = known;
+	return v;
+}
+
+uint64_t record_revoked_epoch(const char *text, size_t len,
+			      const uint8_t cluster[IDENTITY_KEY_BYTES], const char *host)
+{
+	autofree struct revoked_valid *v = revoked_read(text, len, cluster, NULL);
+
+	return v ? identity_revoked_epoch(v->list, v->n, host) : 0;
+}
+
+char *record_revoked_add(const char *text, size_t len, const uint8_t cluster[IDENTITY_KEY_BYTES],
+			 const uint8_t p[IDENTITY_REVOCATION_BYTES], bool *ret_known)
+{
+	autofree struct revoked_valid *v = revoked_read(text, len, cluster, ret_known);
+	json_t *list = json_array(), *o;
+	char *ret = NULL;
+
+	if (v)
+		revoked_take(v, p);
+	for (unsigned i = 0; v && i < v->n; i++)
+		revoked_append(list, v->bytes[i]);
+	o = json_pack("{s:i, s:o}", "v", RECORDS_VERSION, "revoked", list);
+	if (o && v && !v->full)
+		ret = json_dumps(o, JSON_COMPACT);
+	json_decref(o);
 	return ret;
 }

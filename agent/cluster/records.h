@@ -45,9 +45,16 @@ void record_revoked_key(const char *cluster, char buf[KV_KEY_MAX]);
 int record_revoked_parse(const char *text, size_t len,
 			 void (*take)(void *user, const uint8_t p[IDENTITY_REVOCATION_BYTES]),
 			 void *user);
-/* Returns the value with that revocation in place of an earlier one of the same host, on the heap.
- * Returns NULL if the value has an unexpected form or too many hosts, or memory is short. */
-char *record_revoked_add(const char *text, size_t len, const uint8_t p[IDENTITY_REVOCATION_BYTES]);
+/* Returns the highest epoch of the value's valid revocations of that host; 0: none. cluster: the
+ * public part of the signing key. */
+uint64_t record_revoked_epoch(const char *text, size_t len,
+			      const uint8_t cluster[IDENTITY_KEY_BYTES], const char *host);
+/* Returns the value with that revocation in place of an earlier one of the same host, on the heap,
+ * without revocations that are invalid. Returns NULL if the value has too many hosts, or memory is
+ * short. *ret_known: false: the value has an unexpected form, so the result has only the new
+ * revocation. */
+char *record_revoked_add(const char *text, size_t len, const uint8_t cluster[IDENTITY_KEY_BYTES],
+			 const uint8_t p[IDENTITY_REVOCATION_BYTES], bool *ret_known);
 
 struct record_owner {
 	char id[CLUSTER_ID_MAX]; /* id of the agent's state directory */

@@ -79,15 +79,20 @@ static void count(void *user, const uint8_t p[IDENTITY_REVOCATION_BYTES])
 
 static void check_list(const char *text, size_t len)
 {
-	uint8_t bytes[IDENTITY_REVOCATION_BYTES] = {1};
+	uint8_t bytes[IDENTITY_REVOCATION_BYTES];
 	unsigned before = 0, after = 0;
+	bool known;
 	char *added;
 
 	if (record_revoked_parse(text, len, count, &before) < 0)
 		return;
-	added = record_revoked_add(text, len, bytes);
-	if (added && (record_revoked_parse(added, strlen(added), count, &after) < 0 || after == 0 ||
-		      after > before + 1))
+	if (identity_revoke(&signer, "host-z",
+			    record_revoked_epoch(text, len, signer.public, "host-z") + 1,
+			    bytes) < 0)
+		abort();
+	added = record_revoked_add(text, len, signer.public, bytes, &known);
+	if (!known || (added && (record_revoked_parse(added, strlen(added), count, &after) < 0 ||
+				 after == 0 || after > before + 1)))
 		abort();
 	free(added);
 	taken = true;

@@ -457,6 +457,72 @@ static void test_each_trouble_has_a_code_and_a_remedy(void **state)
 	assert_false(reason_is_set(&why));
 }
 
+static unsigned revoked_n;
+
+static void revoked_append(json_t *list, const uint8_t bytes[IDENTITY_REVOCATION_BYTES])
+{
+	char hex[2 * IDENTITY_REVOCATION_BYTES + 1];
+
+	identity_hex(bytes, IDENTITY_REVOCATION_BYTES, hex);
+	json_array_append_new(list, json_string(hex));
+}
+
+static void revoked_count(void *user, const uint8_t p[IDENTITY_REVOCATION_BYTES])
+{
+	struct identity_revocation r;
+
+	assert_int_equal(identity_check_revocation(p, IDENTITY_REVOCATION_BYTES, user, &r), 0);
+	revoked_n++;
+	if (strcmp(r.host, "host-b") == 0)
+		assert_int_equal(r.epoch, 900);
+}
+
+/* Any host may write junk to etcd; the signing key tells it from revocations. */
+static void test_junk_in_etcd_prevents_no_revocation(void **state)
+{
+	uint8_t bytes[IDENTITY_REVOCATION_BYTES];
+	struct identity_pair signer, other;
+	json_t *list = json_array(), *o;
+	char *text, *added;
+	bool known;
+
+	assert_int_equal(identity_new_signer(&signer), 0);
+	assert_int_equal(identity_new_signer(&other), 0);
+	for (unsigned i = 0; i < 256; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "junk-%u", i);
+		assert_int_equal(identity_revoke(&other, name, 5000, bytes), 0);
+		revoked_append(list, bytes);
+	}
+	assert_int_equal(identity_revoke(&other, "host-c", 5000, bytes), 0);
+	revoked_append(list, bytes);
+	for (uint64_t epoch = 899; epoch <= 900; epoch++) { /* two of one host */
+		assert_int_equal(identity_revoke(&signer, "host-b", epoch, bytes), 0);
+		revoked_append(list, bytes);
+	}
+	assert_int_equal(identity_revoke(&signer, "host-c.lan", 700, bytes), 0);
+	revoked_append(list, bytes);
+	o = json_pack("{s:i, s:o}", "v", 1, "revoked", list);
+	text = json_dumps(o, JSON_COMPACT);
+	json_decref(o);
+	assert_int_equal(record_revoked_epoch(text, strlen(text), signer.public, "host-c"), 700);
+	assert_int_equal(identity_revoke(&signer, "host-c", 701, bytes), 0);
+	added = record_revoked_add(text, strlen(text), signer.public, bytes, &known);
+	assert_non_null(added);
+	assert_true(known);
+	revoked_n = 0;
+	assert_int_equal(record_revoked_parse(added, strlen(added), revoked_count, signer.public),
+			 0);
+	assert_int_equal(revoked_n, 3);
+	free(added);
+	free(text);
+	added = record_revoked_add("junk", 4, signer.public, bytes, &known);
+	assert_non_null(added);
+	assert_false(known);
+	free(added);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -475,6 +541,7 @@ int main(void)
 		cmocka_unit_test(test_a_host_without_a_lease_is_never_up),
 		cmocka_unit_test(test_an_old_summary_is_never_up),
 		cmocka_unit_test(test_known_servers_outlive_the_agent),
+		cmocka_unit_test(test_junk_in_etcd_prevents_no_revocation),
 		cmocka_unit_test(test_each_trouble_has_a_code_and_a_remedy),
 	};
 

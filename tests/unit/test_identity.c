@@ -99,6 +99,10 @@ static void a_revocation_holds_up_to_its_epoch(void **state)
 	assert_true(identity_is_revoked(list, n, "host-a", 100));
 	assert_false(identity_is_revoked(list, n, "host-a", 101));
 	assert_false(identity_is_revoked(list, n, "host-b", 1));
+	/* as in the rights of clients, the domain may be absent on either side */
+	assert_true(identity_is_revoked(list, n, "host-a.lan", 100));
+	assert_int_equal(identity_revoked_epoch(list, n, "host-a.lan"), 100);
+	assert_int_equal(identity_revoked_epoch(list, n, "host-b"), 0);
 	r.epoch = 99; /* an older one does not undo it */
 	assert_int_equal(identity_add_revoked(list, &n, &r), 0);
 	assert_true(identity_is_revoked(list, n, "host-a", 100));

@@ -329,6 +329,18 @@ static void access_lists_are_mapped(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+/* A proven name is one host's, so host-c.evil does not get the rights of host-c. */
+static void a_proven_name_must_be_equal(void **state)
+{
+	struct fuse_rights r;
+
+	rule_add("host-c", "");
+	assert_int_equal(fuse_rights_for(cfg, export, "host-c.evil", NULL, 0, &r), 0);
+	cfg->identity = LAUNCH_IDENTITY_REQUIRE;
+	assert_int_equal(fuse_rights_for(cfg, export, "host-c", NULL, 0, &r), 0);
+	assert_int_equal(fuse_rights_for(cfg, export, "host-c.evil", NULL, 0, &r), -EACCES);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -343,6 +355,7 @@ int main(void)
 		TEST(clients_set_no_security_attributes_but_capabilities),
 		TEST(without_maps_ids_are_unchanged),
 		TEST(access_lists_are_mapped),
+		TEST(a_proven_name_must_be_equal),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,6 +48,10 @@ void invitation_use(struct invitation *i, json_t *all);
 /* Reads the cluster's signing key. Returns CTL_OK, or another exit status after printing the error.
  */
 int join_signer_read(struct identity_pair *ret);
+/* Returns in *ret an epoch that is later than all that this file's key has signed here, and at
+ * least `least`. The time alone does not suffice, because clocks are set back. Writes the epoch to
+ * the disk. Returns CTL_OK, or another exit status after printing the error. */
+int join_signer_epoch(uint64_t least, uint64_t *ret);
 /* Adds a permission for that host to an invitation, signed by the key of this host. */
 int join_identity_permit(const struct spec *s, const char *host, json_t *to);
 

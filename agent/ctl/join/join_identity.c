@@ -9,7 +9,6 @@
 #include "netcfg/base/files/identity.h"
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #define CONFIG_FILE PLENUM_SYSCONFDIR "/plenum.yaml"
 
@@ -118,7 +117,8 @@ struct revoking {
 	struct loop *loop;
 	const struct invitation *of;
 	struct kv *kv;
-	const uint8_t *bytes;
+	const struct identity_pair *signer;
+	const char *host;
 	char key[KV_KEY_MAX];
 	int status; /* exit status */
 };
@@ -143,22 +143,50 @@ static void on_written(void *user, const struct kv_answer *a)
 		end(v, CTL_OS);
 }
 
+/* Makes the new value from that in etcd. Returns CTL_OK or another exit status. */
+static int new_value(const struct revoking *v, const char *text, size_t len, char **ret)
+{
+	uint8_t bytes[IDENTITY_REVOCATION_BYTES];
+	uint64_t epoch = record_revoked_epoch(text, len, v->signer->public, v->host);
+	bool known;
+	/* A revocation with an earlier epoch than that in etcd would revoke nothing. */
+	int r = join_signer_epoch(epoch + 1, &epoch);
+
+	if (r != CTL_OK)
+		return r;
+	if (identity_revoke(v->signer, v->host, epoch, bytes) < 0)
+		return CTL_OS;
+	*ret = record_revoked_add(text, len, v->signer->public, bytes, &known);
+	if (!*ret) {
+		ctl_complain("etcd has the revocations of %u hosts already, or memory is short",
+			     IDENTITY_REVOKED_MAX);
+		return CTL_DATA;
+	}
+	if (!known)
+		ctl_complain("warning: the key %s in etcd had an unknown form and is replaced; "
+			     "hosts keep the revocations that they have got",
+			     v->key);
+	return CTL_OK;
+}
+
 static void on_read(void *user, const struct kv_answer *a)
 {
 	const struct kv_pair *p = a->n_pairs ? &a->pairs[0] : NULL;
 	struct revoking *v = user;
-	char *text = record_revoked_add(p && p->value ? p->value : "", p ? p->len : 0, v->bytes);
-	struct kv_op put = {.kind = KV_PUT, .key = v->key, .value = text};
+	struct kv_op put = {.kind = KV_PUT, .key = v->key};
 	const struct kv_txn t = {
 		.key = v->key, .revision = p ? p->revision : 0, .ops = &put, .n_ops = 1};
+	char *text = NULL;
+	int r;
 
 	if (a->trouble != CLUSTER_FINE) {
 		end(v, join_store_complain(v->of, a));
-	} else if (!text) {
-		ctl_complain("etcd has the revocations of %u hosts, or the key %s has a form that "
-			     "this version does not know",
-			     IDENTITY_REVOKED_MAX, v->key);
-		end(v, CTL_DATA);
+		return;
+	}
+	r = new_value(v, p && p->value ? p->value : "", p ? p->len : 0, &text);
+	put.value = text;
+	if (r != CTL_OK) {
+		end(v, r);
 	} else if (kv_etcd.txn(v->kv, &t, on_written, v) < 0) {
 		end(v, CTL_OS);
 	}
@@ -172,9 +200,9 @@ static int read_key(struct revoking *v)
 	return kv_etcd.range(v->kv, &range, on_read, v);
 }
 
-static int store(const struct invitation *i, const uint8_t *bytes)
+static int store(const struct invitation *i, const struct identity_pair *signer, const char *host)
 {
-	struct revoking v = {.of = i, .bytes = bytes, .status = CTL_UNAVAILABLE};
+	struct revoking v = {.of = i, .signer = signer, .host = host, .status = CTL_UNAVAILABLE};
 	int r = loop_new(&v.loop);
 
 	record_revoked_key(i->cluster, v.key);
@@ -195,7 +223,6 @@ static int store(const struct invitation *i, const uint8_t *bytes)
 int ctl_cmd_cluster_revoke(const struct ctl_args *a)
 {
 	struct invitation i = {.all = NULL};
-	uint8_t bytes[IDENTITY_REVOCATION_BYTES];
 	struct identity_pair signer;
 	struct spec *s = NULL;
 	json_t *all = NULL;
@@ -208,18 +235,16 @@ int ctl_cmd_cluster_revoke(const struct ctl_args *a)
 			     ", so other hosts would not get the revocation; write cluster.etcd");
 		r = CTL_DATA;
 	}
-	if (r == CTL_OK &&
-	    (!record_name_is_valid(a->operands[0]) ||
-	     identity_revoke(&signer, a->operands[0], (uint64_t)time(NULL), bytes) < 0)) {
+	if (r == CTL_OK && !record_name_is_valid(a->operands[0])) {
 		ctl_complain("'%.60s' is not a name of a host", a->operands[0]);
 		r = CTL_USAGE;
 	}
-	explicit_bzero(&signer, sizeof(signer));
 	if (r == CTL_OK)
 		r = invitation_make(s, 1, &all);
 	invitation_use(&i, all);
 	if (r == CTL_OK)
-		r = store(&i, bytes);
+		r = store(&i, &signer, a->operands[0]);
+	explicit_bzero(&signer, sizeof(signer));
 	if (r == CTL_OK)
 		printf("The identity of %s is revoked: hosts with cluster.identity end its "
 		       "sessions "

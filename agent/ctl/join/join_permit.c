@@ -4,8 +4,10 @@
 #include "agent/ctl/join/ctl_join.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/files/identity.h"
+#include <endian.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <time.h>
 
 static int fail(const char *path, int e)
@@ -28,6 +30,35 @@ int join_signer_read(struct identity_pair *ret)
 				    "'plenum cluster authority' makes the first one");
 	ctl_complain("%s", r < 0 ? why.text : JOIN_SIGNER_FILE " has no valid key");
 	return r == -ENOENT ? CTL_NO_INPUT : r == -EACCES ? CTL_NO_PERMISSION : CTL_DATA;
+}
+
+int join_signer_epoch(uint64_t least, uint64_t *ret)
+{
+	static const char *const path = JOIN_SIGNER_FILE ".epoch";
+	/* Two commands at once must not get the same epoch. */
+	autoclose int lock = open(JOIN_SIGNER_FILE, O_RDONLY | O_CLOEXEC);
+	struct reason why = {.code = ""};
+	const uint64_t now = (uint64_t)time(NULL);
+	uint64_t last = 0, epoch;
+	int r = lock < 0 || flock(lock, LOCK_EX) < 0 ? -errno : 0;
+
+	if (r < 0)
+		return fail(path, r);
+	r = identity_read_hex(path, true, (uint8_t *)&last, sizeof(last), &why);
+	if (r < 0 && r != -ENOENT) {
+		ctl_complain("%s; the file has the epoch of the last signature: restore it, or "
+			     "remove it if the clock has never been set back",
+			     why.text);
+		return CTL_DATA;
+	}
+	last = r < 0 ? 0 : be64toh(last) + 1;
+	epoch = MAX_OF(now, MAX_OF(least, last));
+	last = htobe64(epoch);
+	r = identity_write_hex(path, true, (const uint8_t *)&last, sizeof(last));
+	if (r < 0)
+		return fail(path, r);
+	*ret = epoch;
+	return CTL_OK;
 }
 
 int ctl_cmd_cluster_authority(const struct ctl_args *a)
@@ -66,12 +97,14 @@ int join_identity_permit(const struct spec *s, const char *host, json_t *to)
 	uint8_t permission[IDENTITY_PERMISSION_BYTES], once[IDENTITY_KEY_BYTES];
 	char hex[2 * IDENTITY_PERMISSION_BYTES + 1];
 	struct identity_pair signer;
-	int r = join_signer_read(&signer);
+	uint64_t epoch;
+	int r = join_signer_read(&signer); /* the first, for its clear errors */
 
+	r = r == CTL_OK ? join_signer_epoch(0, &epoch) : r;
 	if (r != CTL_OK)
 		return r;
 	if (!record_name_is_valid(host) ||
-	    identity_permit(&signer, host, (uint64_t)time(NULL), 0, permission, once) < 0) {
+	    identity_permit(&signer, host, epoch, 0, permission, once) < 0) {
 		ctl_complain("'%.60s' is not a name of a host; write letters, digits, '.', '_' and "
 			     "'-'",
 			     host);

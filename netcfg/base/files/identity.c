@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Signs and checks certificates and revocations. All numbers in them are big-endian. */
 #include "netcfg/base/files/identity.h"
+#include "netcfg/base/host_name.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -241,21 +242,26 @@ int identity_check_revocation(const uint8_t *p, size_t len, const uint8_t cluste
 	return 0;
 }
 
-bool identity_same_host(const uint8_t a[IDENTITY_REVOCATION_BYTES],
-			const uint8_t b[IDENTITY_REVOCATION_BYTES])
-{
-	return memcmp(a + AT_NAME, b + AT_NAME, PLENUM_NAME_MAX) == 0;
-}
-
 /* ------------------------------------------------------------------ lists */
 
 bool identity_is_revoked(const struct identity_revocation *list, unsigned n, const char *host,
 			 uint64_t epoch)
 {
 	for (unsigned i = 0; i < n; i++)
-		if (strcmp(list[i].host, host) == 0)
-			return epoch <= list[i].epoch;
+		if (epoch <= list[i].epoch && host_name_matches(list[i].host, host))
+			return true;
 	return false;
+}
+
+uint64_t identity_revoked_epoch(const struct identity_revocation *list, unsigned n,
+				const char *host)
+{
+	uint64_t epoch = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		if (host_name_matches(list[i].host, host))
+			epoch = MAX_OF(epoch, list[i].epoch);
+	return epoch;
 }
 
 int identity_add_revoked(struct identity_revocation *list, unsigned *n,

@@ -79,12 +79,13 @@ int identity_check(const uint8_t *p, size_t len, const uint8_t cluster[IDENTITY_
 int identity_check_revocation(const uint8_t *p, size_t len,
 			      const uint8_t cluster[IDENTITY_KEY_BYTES],
 			      struct identity_revocation *ret);
-/* Returns whether both revocations, which need not be valid, are of one host. */
-bool identity_same_host(const uint8_t a[IDENTITY_REVOCATION_BYTES],
-			const uint8_t b[IDENTITY_REVOCATION_BYTES]);
-/* Returns whether a revocation in the list applies to that certificate. */
+/* Returns whether a revocation in the list applies to that certificate. A name with a domain and
+ * one without are the same host, as in the rights of clients. */
 bool identity_is_revoked(const struct identity_revocation *list, unsigned n, const char *host,
 			 uint64_t epoch);
+/* Returns the highest epoch in the list that applies to the host; 0: none. */
+uint64_t identity_revoked_epoch(const struct identity_revocation *list, unsigned n,
+				const char *host);
 /* Adds a revocation to a list, or raises the epoch of its host there. Returns 1 if the list has
  * changed, 0 if not, or -ENOSPC. */
 int identity_add_revoked(struct identity_revocation *list, unsigned *n,

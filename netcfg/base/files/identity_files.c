@@ -80,6 +80,8 @@ struct revoked_list {
 	/* The lines to keep: those of other hosts than `but`. NULL: none are kept. */
 	FILE *keep;
 	const char *but;
+	const char *known; /* a line to look for, which is valid */
+	bool found;
 };
 
 static void take_line(void *user, const char *line)
@@ -88,6 +90,10 @@ static void take_line(void *user, const char *line)
 	uint8_t bytes[IDENTITY_REVOCATION_BYTES];
 	struct identity_revocation r;
 
+	if (l->known && !l->keep) {
+		l->found |= strcmp(line, l->known) == 0;
+		return;
+	}
 	if (identity_unhex(line, bytes, sizeof(bytes)) < 0 ||
 	    identity_check_revocation(bytes, sizeof(bytes), l->cluster, &r) < 0)
 		return;
@@ -124,6 +130,12 @@ int identity_keep_revocation(const char *dir, const uint8_t cluster[IDENTITY_KEY
 	if (r < 0 || !list)
 		return r < 0 ? r : -ENOMEM;
 	path_of(dir, IDENTITY_FILE_REVOKED, path);
+	identity_hex(p, IDENTITY_REVOCATION_BYTES, hex);
+	/* etcd repeats the whole list, so look for the line before verifying the others. */
+	l.known = hex;
+	r = each_line(path, take_line, &l);
+	if (r < 0 || l.found)
+		return r;
 	l.but = ret->host;
 	l.keep = open_memstream(&text, &size);
 	if (!l.keep)
@@ -131,7 +143,6 @@ int identity_keep_revocation(const char *dir, const uint8_t cluster[IDENTITY_KEY
 	r = each_line(path, take_line, &l);
 	if (r >= 0)
 		r = identity_add_revoked(list, &l.n, ret);
-	identity_hex(p, IDENTITY_REVOCATION_BYTES, hex);
 	fprintf(l.keep, "%s\n", hex);
 	if (fclose(l.keep) != 0 && r >= 0)
 		r = -ENOMEM;

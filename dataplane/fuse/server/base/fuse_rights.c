@@ -36,6 +36,14 @@ static int name_prove(const struct launch_config *cfg, const struct launch_clien
 	return rule->n_addrs ? -EADDRNOTAVAIL : -EDESTADDRREQ;
 }
 
+/* Returns whether the client's name is the rule's. A name that the client has proven must be equal:
+ * host-c and host-c.lan may have certificates of two hosts. */
+static bool name_fits(const struct launch_config *cfg, const char *name, const char *host)
+{
+	return cfg->identity == LAUNCH_IDENTITY_REQUIRE ? strcmp(name, host) == 0
+							: host_name_matches(name, host);
+}
+
 /* Returns 1 if the rule matches, 0 if it does not, or a negative errno if the client claims the
  * name of the rule without proof. */
 static int rule_fits(const struct launch_config *cfg, const struct launch_client *rule,
@@ -47,7 +55,7 @@ static int rule_fits(const struct launch_config *cfg, const struct launch_client
 		return 1;
 	if (network_fits(rule, addrs, n_addrs))
 		return 1;
-	if (!rule->host[0] || !host_name_matches(rule->host, host))
+	if (!rule->host[0] || !name_fits(cfg, rule->host, host))
 		return 0;
 	r = name_prove(cfg, rule, addrs, n_addrs);
 	return r < 0 ? r : 1;
