@@ -4,11 +4,25 @@
 #include <stdio.h>
 #include <string.h>
 
+#define WARN_NS (60 * NSEC_PER_SEC) /* shortest interval of the warning */
+
 char *cluster_identity_dir(const struct spec *s)
 {
 	if (s->cluster.identity == SPEC_IDENTITY_OFF)
 		return NULL;
 	return strdup(s->cluster.identity_dir ? s->cluster.identity_dir : IDENTITY_DIR);
+}
+
+/* A host that writes junk to etcd must not fill the log. */
+static void warn_unsigned(void)
+{
+	static uint64_t last_ns;
+	const uint64_t now = clock_now_ns();
+
+	if (last_ns && now < last_ns + WARN_NS)
+		return;
+	last_ns = now;
+	log_warning("etcd has revocations that the cluster's key has not signed; ignored");
 }
 
 int cluster_revoked_keep(const char *dir, struct events *events,
@@ -29,7 +43,7 @@ int cluster_revoked_keep(const char *dir, struct events *events,
 		return r;
 	r = identity_keep_revocation(dir, key, p, ret);
 	if (r == -EBADMSG)
-		log_warning("etcd has a revocation that the cluster's key has not signed; ignored");
+		warn_unsigned();
 	else if (r < 0)
 		events_add(events, LOG_LEVEL_WARNING, "cluster",
 			   "cannot write the revocation of %.63s to %.120s: %s", ret->host, dir,

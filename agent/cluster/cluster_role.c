@@ -30,6 +30,11 @@
 #define EDITS_MAX 8
 #define FIND_FAILURES_QUIET 4 /* about 7 s */
 
+struct revoked_sent {
+	uint8_t bytes[IDENTITY_REVOKED_MAX][IDENTITY_REVOCATION_BYTES];
+	unsigned n;
+};
+
 struct cluster_role {
 	struct loop *loop;
 	const struct kv_ops *ops;
@@ -41,6 +46,7 @@ struct cluster_role {
 	bool looked_up;
 	enum cluster_trouble find_trouble; /* result of the latest search for servers */
 	char find_text[CLUSTER_TEXT_MAX];
+	struct revoked_sent sent; /* the value of revocations that the monitor has got */
 	unsigned n_find_failures; /* consecutive failures of that search */
 	struct pool_take *take;
 	struct view *views[VIEWS_MAX];
@@ -194,22 +200,50 @@ static void on_pool(void *user, const struct cluster_pool_report *r)
 	report(&m, -1);
 }
 
+/* The revocations of a new value, and those of the value before it. */
+struct revoked_value {
+	const struct revoked_sent *former;
+	struct revoked_sent new;
+};
+
+static bool was_sent(const struct revoked_sent *l, const uint8_t p[IDENTITY_REVOCATION_BYTES])
+{
+	for (unsigned i = 0; i < l->n; i++)
+		if (memcmp(l->bytes[i], p, IDENTITY_REVOCATION_BYTES) == 0)
+			return true;
+	return false;
+}
+
 /* Passes a revocation to the monitor, which verifies it: this process does not know the cluster's
- * key. */
+ * key. Each change of the value repeats all others, and the monitor reads files for each one, so
+ * those that it has got are left out. */
 static void on_revocation(void *user, const uint8_t p[IDENTITY_REVOCATION_BYTES])
 {
 	struct privsep_msg m = {.type = PRIVSEP_CLUSTER_REVOKED};
+	struct revoked_value *v = user;
 
 	_Static_assert(sizeof(m.cluster_revoked.bytes) == IDENTITY_REVOCATION_BYTES, "one length");
-	(void)user;
+	if (was_sent(&v->new, p) || v->new.n == IDENTITY_REVOKED_MAX)
+		return;
+	memcpy(v->new.bytes[v->new.n++], p, IDENTITY_REVOCATION_BYTES);
+	if (was_sent(v->former, p))
+		return;
 	memcpy(m.cluster_revoked.bytes, p, IDENTITY_REVOCATION_BYTES);
 	report(&m, -1);
 }
 
 static void on_revoked(void *user, const char *text, size_t len)
 {
-	if (record_revoked_parse(text, len, on_revocation, user) < 0)
+	struct cluster_role *c = user;
+	autofree struct revoked_value *v = calloc(1, sizeof(*v));
+
+	if (!v)
+		return;
+	v->former = &c->sent;
+	if (record_revoked_parse(text, len, on_revocation, v) < 0)
 		log_warning("the cluster's key of revoked hosts has an unknown form; ignored");
+	else
+		c->sent = v->new;
 }
 
 /* Tells the monitor that this host has a turn. */

@@ -128,6 +128,7 @@ struct sup_worker { /* one worker; the supervisor writes it, the status reads it
 	uint64_t rdma_seen, rdma_due_ns, rdma_wait_ns;
 	bool keys_unsure;	  /* it is unknown which cluster keys this adopted worker has */
 	bool limits_unsure;	  /* the same for the limits of its mounts */
+	bool revoked_unsure;	  /* the same for the revocations */
 	unsigned n_deaths;	  /* deaths in a row */
 	unsigned n_failed_starts; /* deaths in a row before the worker was up */
 	uint64_t n_restarts;	  /* count of restarts since the worker became wanted */

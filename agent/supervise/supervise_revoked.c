@@ -4,14 +4,22 @@
 #include "agent/supervise/supervise_internal.h"
 #include <string.h>
 
+/* Returns the index of the host in the list, or n. */
+static uint32_t find(const struct launch_revoked *list, uint32_t n, const char *host)
+{
+	uint32_t i = 0;
+
+	while (i < n && strcmp(list[i].host, host) != 0)
+		i++;
+	return i;
+}
+
 /* Adds a revocation to a list, or raises its epoch there. Returns whether that is a change. A full
  * list stays as it is. */
 static bool add(struct launch_revoked *list, uint32_t *n, const char *host, uint64_t epoch)
 {
-	uint32_t i = 0;
+	const uint32_t i = find(list, *n, host);
 
-	while (i < *n && strcmp(list[i].host, host) != 0)
-		i++;
 	if (i == LAUNCH_REVOKED_MAX || (i < *n && list[i].epoch >= epoch))
 		return false;
 	memset(&list[i], 0, sizeof(list[i]));
@@ -42,17 +50,22 @@ void sup_update_revoked(struct sup_worker *w)
 	const struct launch_config *want = &w->config;
 	struct launch_config *has = w->started;
 
-	if (w->state != SUP_UP || !w->agreed)
+	if (w->state != SUP_UP || !w->agreed || !has || want->identity == LAUNCH_IDENTITY_OFF)
 		return;
-	for (uint32_t i = 0; has && want->identity != LAUNCH_IDENTITY_OFF && i < want->n_revoked;
-	     i++) {
+	if (w->revoked_unsure)
+		has->n_revoked = 0;
+	w->revoked_unsure = false;
+	for (uint32_t i = 0; i < want->n_revoked; i++) {
 		const struct launch_revoked *r = &want->revoked[i];
 
-		if ((add(has->revoked, &has->n_revoked, r->host, r->epoch) || w->keys_unsure) &&
-		    sup_send_revoked(w, r) < 0) {
-			has->n_revoked = 0; /* send all again at the next check */
+		const uint32_t k = find(has->revoked, has->n_revoked, r->host);
+
+		if (k < has->n_revoked && has->revoked[k].epoch >= r->epoch)
+			continue;
+		/* If the socket is full, the next check continues here. */
+		if (sup_send_revoked(w, r) < 0)
 			return;
-		}
+		add(has->revoked, &has->n_revoked, r->host, r->epoch);
 	}
 }
 

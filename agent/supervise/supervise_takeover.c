@@ -67,7 +67,7 @@ bool sup_do_adopt(struct sup_worker *w)
 	for (uint32_t i = 0; i < w->config.n_mounts; i++)
 		mounts_serve(w->sup->setup.mounts, w->config.mounts[i].id, w->id);
 	sup_config_normalise(&w->config);
-	w->wanted = w->adopted = w->keys_unsure = w->limits_unsure = true;
+	w->wanted = w->adopted = w->keys_unsure = w->limits_unsure = w->revoked_unsure = true;
 	w->agreed = false;
 	w->started_ns = launch_stat_get(&w->stats->started_ns);
 	loop_timer_arm(w->timer, sup_adopt_limit_ns(w->started_ns, clock_now_ns()));

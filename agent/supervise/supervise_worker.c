@@ -441,6 +441,7 @@ static int start_with(struct start *st, int config_fd, int stats_fd)
 	w->control_fd = fd_take(ours);
 	w->started_ns = clock_now_ns();
 	w->adopted = w->keys_unsure = w->limits_unsure = w->postponed = false;
+	w->revoked_unsure = false;
 	sup_store(w, "pid", w->pidfd);
 	sup_store(w, "control", w->control_fd);
 	sup_store(w, "config", config_fd);

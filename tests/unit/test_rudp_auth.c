@@ -417,8 +417,22 @@ static bool claim(struct rig *rig, struct hop *h)
 	forged.len = wire_put_answer(forged.data, &c, &answer);
 	forged.len += wire_put_refuse_body(forged.data + forged.len, -ENOENT, "");
 	assert_int_equal(auth_deliver(&forged), -EBADMSG);
+	/* One with a code that needs no proof, and a word that does. */
+	answer.body_len = WIRE_REFUSE_BODY_BYTES + sizeof("identity-invalid") - 1;
+	forged.len = wire_put_answer(forged.data, &c, &answer);
+	forged.len +=
+		wire_put_refuse_body(forged.data + forged.len, -EKEYREJECTED, "identity-invalid");
+	assert_int_equal(auth_deliver(&forged), -EBADMSG);
 	rig->hit = true;
 	return false;
+}
+
+static unsigned n_checked;
+
+static int count_check(unsigned end, const struct rudp_proof *p, struct rudp_peer *ret)
+{
+	n_checked += end == CLIENT;
+	return 0;
 }
 
 static void forged_answers_are_rejected(void **state)
@@ -426,9 +440,12 @@ static void forged_answers_are_rejected(void **state)
 	auth_key_add(SERVER, 0);
 	auth_key_add(CLIENT, 0);
 	auth->middle = claim;
+	auth->check = count_check;
+	n_checked = 0;
 	auth_begin();
 	auth_pass(50 * NSEC_PER_MSEC);
 	assert_true(auth->hit);
+	assert_int_equal(n_checked, 1); /* no forged ACCEPT reaches the application */
 	assert_true(auth_is_up());
 	assert_int_equal(auth->ends[CLIENT].events[RUDP_SESSION_REFUSED], 0);
 	assert_int_equal(rudp_session_peer(auth->ends[CLIENT].s, NULL), SERVER_IDENTITY);

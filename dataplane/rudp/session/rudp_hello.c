@@ -550,11 +550,17 @@ static int accept_rx(struct rudp_session *s, struct rudp_path *p, const struct w
 
 	if (s->state != SESSION_CONNECTING)
 		return -EBADMSG; /* a second answer: the session is up already */
+	/* Decode nothing that has no proof of the key: `proof` and the code below belong to a
+	 * sealed answer. */
 	if (answer_open(s, c, data, len, body, &body_len, &authenticated) ||
+	    (!authenticated && s->r->cfg.security != RUDP_SECURITY_NONE) ||
 	    accept_get(s->handshake, body, body_len, &proof, &a))
 		return -EBADMSG;
-	if (!server_accepted(s, p, proof.certificate ? &proof : NULL, now))
+	if (!server_accepted(s, p, proof.certificate ? &proof : NULL, now)) {
+		/* The server has made a session, which the next HELLO to it ends. */
+		s->replaced_number = a.server_number;
 		return 0;
+	}
 	if (session_secure(s, &a, authenticated))
 		return -EBADMSG;
 	s->handshake->chosen = false;
@@ -574,6 +580,19 @@ static int accept_rx(struct rudp_session *s, struct rudp_path *p, const struct w
 	return 0;
 }
 
+/* Returns whether a server that cannot prove the key may send this refusal: it reports why the two
+ * hosts have no key in common. Anyone on the network can send it, so other words have no effect. */
+static bool is_unproven_refusal(int code, const char *word)
+{
+	static const char *const words[] = {"key-mismatch", "key-required", "no-key-here",
+					    "bad-hello"};
+
+	for (unsigned i = 0; code == -EKEYREJECTED && i < ARRAY_SIZE(words); i++)
+		if (strcmp(word, words[i]) == 0)
+			return true;
+	return false;
+}
+
 static int refuse_rx(struct rudp_session *s, const struct datagram_addr *src,
 		     const struct wire_common *c, const uint8_t *data, size_t len, uint64_t now)
 {
@@ -587,9 +606,8 @@ static int refuse_rx(struct rudp_session *s, const struct datagram_addr *src,
 	    answer_open(s, c, data, len, body, &body_len, &authenticated) ||
 	    wire_get_refuse_body(body, body_len, &code, word))
 		return -EBADMSG;
-	/* A refusal without proof of the key is accepted only if it reports that the keys
-	 * differ. */
-	if (!authenticated && s->r->cfg.security != RUDP_SECURITY_NONE && code != -EKEYREJECTED)
+	if (!authenticated && s->r->cfg.security != RUDP_SECURITY_NONE &&
+	    !is_unproven_refusal(code, word))
 		return -EBADMSG;
 	s->handshake->n_stale = 0;
 	hello_restart(s, 0, now);
