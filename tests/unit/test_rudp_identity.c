@@ -276,6 +276,25 @@ static void a_revocation_ends_the_sessions_of_that_host_alone(void **state)
 	assert_int_equal(auth->ends[SERVER].events[RUDP_SESSION_ENDED], 1);
 }
 
+/* While the cluster's key is changed, a server has two. */
+static void a_server_with_two_keys_proves_its_identity_by_each(void **state)
+{
+	for (unsigned key = 0; key < 2; key++) {
+		auth->cfg[SERVER].n_keys = auth->cfg[CLIENT].n_keys = 0;
+		auth_key_add(SERVER, key);
+		auth_key_add(SERVER, !key);
+		auth_key_add(CLIENT, 0);
+		auth_begin();
+		works();
+		assert_string_equal(
+			rudp_session_host(rudp_session_next(auth->ends[SERVER].r, NULL)),
+			names[CLIENT]);
+		assert_int_equal(rudp_session_next(auth->ends[SERVER].r, NULL)->key, key);
+		auth_restart();
+		auth->check = check;
+	}
+}
+
 /* The server has accepted, and does not hear why the client does not come. */
 static void a_refused_server_keeps_one_session_at_most(void **state)
 {
@@ -479,6 +498,7 @@ int main(void)
 		T(an_expired_certificate_is_refused),
 		T(a_revoked_host_is_refused),
 		T(a_revocation_ends_the_sessions_of_that_host_alone),
+		T(a_server_with_two_keys_proves_its_identity_by_each),
 		T(a_refused_server_keeps_one_session_at_most),
 		T(a_revocation_ends_the_sessions_that_claim_the_name),
 		T(only_a_proven_host_ends_its_earlier_sessions),

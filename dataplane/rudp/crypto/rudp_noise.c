@@ -247,14 +247,6 @@ static int tokens(struct rudp_noise *ns, bool first, const uint8_t pub[KEY])
 	return ns->initiator ? mix_dh(ns, ns->s, ns->re) : mix_dh(ns, ns->e, ns->rs); /* se */
 }
 
-/* Mixes the last tokens of the first message of IKpsk1. */
-static int tokens_ss_psk(struct rudp_noise *ns)
-{
-	int r = mix_dh(ns, ns->s, ns->rs);
-
-	return r ? r : mix_key_and_hash(ns, ns->psk, KEY);
-}
-
 int rudp_noise_write(struct rudp_noise *ns, const uint8_t e[KEY], const void *payload, size_t len,
 		     uint8_t *ret_msg)
 {
@@ -266,28 +258,59 @@ int rudp_noise_write(struct rudp_noise *ns, const uint8_t e[KEY], const void *pa
 	r = r ? r : tokens(ns, ns->initiator, ret_msg);
 	if (ns->ik && ns->initiator) {
 		r = r ? r : encrypt_and_hash(ns, ns->s_public, KEY, at);
-		r = r ? r : tokens_ss_psk(ns);
+		r = r ? r : mix_dh(ns, ns->s, ns->rs); /* ss */
+		r = r ? r : mix_key_and_hash(ns, ns->psk, KEY);
 		at += KEY + TAG;
 	}
 	return r ? r : encrypt_and_hash(ns, payload, len, at);
 }
 
-int rudp_noise_read(struct rudp_noise *ns, const uint8_t *msg, size_t len, uint8_t *ret_payload)
+int rudp_noise_read_keys(struct rudp_noise *ns, const uint8_t (*psks)[KEY], unsigned n,
+			 const uint8_t *msg, size_t len, uint8_t *ret_payload, unsigned *ret_key)
 {
-	const size_t over = rudp_noise_overhead(ns->ik, !ns->initiator);
-	const uint8_t *at = msg + KEY;
+	const uint8_t *payload = msg + KEY + KEY + TAG;
+	struct rudp_noise before;
 	int r;
 
-	if (len < over)
+	if (len < RUDP_NOISE_IK_OVERHEAD)
+		return -EBADMSG;
+	memcpy(ns->re, msg, KEY);
+	r = tokens(ns, true, msg);
+	r = r ? r : decrypt_and_hash(ns, msg + KEY, KEY, ns->rs);
+	r = r ? r : mix_dh(ns, ns->s, ns->rs); /* ss */
+	if (r)
+		return r;
+	before = *ns;
+	r = -EBADMSG;
+	for (unsigned i = 0; i < n && r; i++) {
+		*ns = before;
+		memcpy(ns->psk, psks[i], KEY);
+		r = mix_key_and_hash(ns, ns->psk, KEY);
+		r = r ? r
+		      : decrypt_and_hash(ns, payload, len - RUDP_NOISE_IK_OVERHEAD, ret_payload);
+		*ret_key = i;
+	}
+	rudp_noise_done(&before);
+	return r;
+}
+
+int rudp_noise_read(struct rudp_noise *ns, const uint8_t *msg, size_t len, uint8_t *ret_payload)
+{
+	uint8_t psk[1][KEY];
+	unsigned key;
+	int r;
+
+	if (ns->ik && !ns->initiator) {
+		memcpy(psk[0], ns->psk, KEY);
+		r = rudp_noise_read_keys(ns, psk, 1, msg, len, ret_payload, &key);
+		rudp_noise_wipe(psk, sizeof(psk));
+		return r;
+	}
+	if (len < RUDP_NOISE_OVERHEAD)
 		return -EBADMSG;
 	memcpy(ns->re, msg, KEY);
 	r = tokens(ns, !ns->initiator, msg);
-	if (ns->ik && !ns->initiator) {
-		r = r ? r : decrypt_and_hash(ns, at, KEY, ns->rs);
-		r = r ? r : tokens_ss_psk(ns);
-		at += KEY + TAG;
-	}
-	return r ? r : decrypt_and_hash(ns, at, len - over, ret_payload);
+	return r ? r : decrypt_and_hash(ns, msg + KEY, len - RUDP_NOISE_OVERHEAD, ret_payload);
 }
 
 int rudp_noise_split(struct rudp_noise *ns, struct rudp_noise_keys *ret)

@@ -75,6 +75,12 @@ int rudp_noise_write(struct rudp_noise *ns, const uint8_t e[RUDP_NOISE_KEY_BYTES
  * Returns 0, -EIO, or -EBADMSG if the message is too short or was made with another key. After a
  * failure ns is invalid. */
 int rudp_noise_read(struct rudp_noise *ns, const uint8_t *msg, size_t len, uint8_t *ret_payload);
+/* Reads the first message of IKpsk1 by whichever of n pre-shared keys it was made with. The key of
+ * rudp_noise_init_ik() does not count. The static keys are used once, so a wrong key costs little.
+ * Returns as rudp_noise_read(), with the key's index in *ret_key. */
+int rudp_noise_read_keys(struct rudp_noise *ns, const uint8_t (*psks)[RUDP_NOISE_KEY_BYTES],
+			 unsigned n, const uint8_t *msg, size_t len, uint8_t *ret_payload,
+			 unsigned *ret_key);
 /* Computes the session's keys; call it after both messages. */
 int rudp_noise_split(struct rudp_noise *ns, struct rudp_noise_keys *ret);
 /* Rekey() of the specification for one cipher state: replaces the key by the next key. Returns 0,

@@ -19,6 +19,9 @@
 #define BUDGETS 1024U
 #define BUDGET_NS (4 * NSEC_PER_SEC) /* the whole budget, which may be spent at once */
 #define REFUSED_COST_NS (NSEC_PER_SEC / 64)
+/* A failed handshake with identities costs this many times as much: the server multiplies with its
+ * static key before it can see that the cluster's key is wrong. */
+#define IDENTITY_COSTS 4U
 /* Cost of a handshake that is accepted, or that is refused only because the mount is moving or
  * another worker serves it. */
 #define ACCEPTED_COST_NS (NSEC_PER_SEC / 512)
@@ -240,24 +243,32 @@ static bool end_older(struct rudp *r, const struct hello_in *in)
 	return true;
 }
 
-/* Opens the sealed body of HELLO with one of the cluster's keys. Returns 0 or -EBADMSG. */
-static int body_unseal(const struct rudp *r, struct hello_in *in, unsigned key, const uint8_t *hdr)
+/* Opens the sealed body of HELLO with the cluster's keys. Returns 0 or -EBADMSG. */
+static int body_unseal(const struct rudp *r, struct hello_in *in, const uint8_t *hdr)
 {
 	const struct rudp_host_key *own = &r->cfg.host_key;
 	struct rudp_noise_pair pair;
-	int res;
+	unsigned key = 0;
+	int res = -EBADMSG;
 
-	if (!in->h.identity) {
-		res = rudp_noise_init(&in->noise, in->h.cipher, false, r->cfg.keys[key], hdr,
+	for (unsigned i = 0; i < r->cfg.n_keys && res && !in->h.identity; i++) {
+		key = i;
+		res = rudp_noise_init(&in->noise, in->h.cipher, false, r->cfg.keys[i], hdr,
 				      WIRE_HELLO_BYTES);
-	} else {
+		res = res ? res : rudp_noise_read(&in->noise, in->h.body, in->h.body_len, in->body);
+	}
+	if (in->h.identity) {
 		memcpy(pair.secret, own->secret, sizeof(pair.secret));
 		memcpy(pair.public, own->public, sizeof(pair.public));
-		res = rudp_noise_init_ik(&in->noise, in->h.cipher, r->cfg.keys[key], &pair, NULL,
-					 hdr, WIRE_HELLO_BYTES);
+		res = rudp_noise_init_ik(&in->noise, in->h.cipher, r->cfg.keys[0], &pair, NULL, hdr,
+					 WIRE_HELLO_BYTES);
 		rudp_noise_wipe(&pair, sizeof(pair));
+		res = res ? res
+			  : rudp_noise_read_keys(&in->noise, r->cfg.keys, r->cfg.n_keys, in->h.body,
+						 in->h.body_len, in->body, &key);
 	}
-	return res ? res : rudp_noise_read(&in->noise, in->h.body, in->h.body_len, in->body);
+	in->key = (uint8_t)key;
+	return res;
 }
 
 /* Reads the certificate at the start of an opened body. Advances *body and *len behind it. */
@@ -284,16 +295,10 @@ static const char *body_open(const struct rudp *r, struct hello_in *in, const ui
 	if (!in->h.cipher != (r->cfg.security == RUDP_SECURITY_NONE))
 		return in->h.cipher ? "no-key-here" : "key-required";
 	if (in->h.cipher) {
-		int res = -EBADMSG;
-
 		if (in->h.cipher >= RUDP_CIPHER_MAX || (in->h.identity && !r->cfg.host_key.used) ||
 		    len > sizeof(in->body) + rudp_noise_overhead(in->h.identity, true))
 			return "key-mismatch";
-		for (unsigned i = 0; i < r->cfg.n_keys && res; i++) {
-			res = body_unseal(r, in, i, data);
-			in->key = (uint8_t)i;
-		}
-		if (res)
+		if (body_unseal(r, in, data))
 			return "key-mismatch";
 		body = in->body;
 		len -= rudp_noise_overhead(in->h.identity, true);
@@ -390,6 +395,8 @@ static int hello_process(struct rudp *r, struct hello_in *in, const uint8_t *dat
 
 	if (why) {
 		budget_take(r, in->src, -EKEYREJECTED, now);
+		for (unsigned i = 1; in->h.identity && i < IDENTITY_COSTS; i++)
+			budget_take(r, in->src, -EKEYREJECTED, now);
 		refuse_send(r, in, RUDP_CIPHER_NONE, -EKEYREJECTED, why);
 		return 0;
 	}
