@@ -183,6 +183,7 @@ struct rudp_session {
 				errno and its sender */
 	int refused_code;    /* negative errno of the last REFUSE */
 	struct datagram_addr refused_by;
+	bool refused_here;	/* ops->accepted of this host has refused the server */
 	uint64_t connecting_ns; /* when this handshake began */
 	uint64_t rotate_ns;	/* when to begin with the next seed; used only if there are more
 				   seeds than paths */

@@ -659,7 +659,8 @@ static void refusal_format(const struct launch_mount *m, const struct rudp_sessi
 
 	ip_addr_format(&from.ip, ip, sizeof(ip));
 	if (worker_identity_is_code(code, word))
-		worker_identity_format(m->peer, ip, code, word, text, size);
+		worker_identity_format(m->peer, ip, !rudp_session_refused_here(s), code, word, text,
+				       size);
 	else if (code == -EREMCHG)
 		snprintf(text, size,
 			 "wrong-peer: the peer at %s is named %.30s, not %.30s as configured", ip,

@@ -108,14 +108,49 @@ void worker_identity_revoke(struct worker *w, const char *host, uint64_t epoch)
 	log_notice("the identity of %s is revoked; %d sessions end", host, n);
 }
 
-void worker_identity_format(const char *host, const char *ip, int code, const char *word,
-			    char *text, size_t size)
+/* The reason of a refusal by the peer, for the operator of this host. */
+static void format_of_peer(const char *host, const char *ip, int code, const char *word, char *text,
+			   size_t size)
 {
 	if (code == -ENOKEY)
 		snprintf(text, size,
 			 WORKER_IDENTITY_REQUIRED
-			 ": %.40s (%s) and this host must both prove their identities; run 'plenum "
-			 "cluster identity' on the host without one",
+			 ": %.40s (%s) requires an identity, and this host has none; run 'plenum "
+			 "cluster identity' on this host",
+			 host, ip);
+	else if (code == -EKEYEXPIRED)
+		snprintf(text, size,
+			 "identity-expired: the certificate of %.40s, this host, has expired, says "
+			 "%.40s (%s); run 'plenum cluster identity' on this host",
+			 word, host, ip);
+	else if (code == -EKEYREVOKED)
+		snprintf(
+			text, size,
+			"identity-revoked: the identity of %.40s is revoked, so %.40s (%s) refuses "
+			"this host; this host needs a new invitation",
+			word, host, ip);
+	else if (code == -EBADE)
+		snprintf(text, size,
+			 "identity-name: the certificate of this host is of %.30s, so %.30s (%s) "
+			 "refuses it; run 'plenum cluster identity' on this host",
+			 word, host, ip);
+	else
+		snprintf(text, size,
+			 WORKER_IDENTITY_INVALID
+			 ": for %.40s (%s), the certificate of this host is not signed by the "
+			 "cluster's key",
+			 host, ip);
+}
+
+/* The reason of a refusal by this host. */
+static void format_own(const char *host, const char *ip, int code, const char *word, char *text,
+		       size_t size)
+{
+	if (code == -ENOKEY)
+		snprintf(text, size,
+			 WORKER_IDENTITY_REQUIRED
+			 ": this host requires an identity, and %.40s (%s) has none; run 'plenum "
+			 "cluster identity' there",
 			 host, ip);
 	else if (code == -EKEYEXPIRED)
 		snprintf(text, size,
@@ -136,4 +171,10 @@ void worker_identity_format(const char *host, const char *ip, int code, const ch
 			 WORKER_IDENTITY_INVALID
 			 ": the certificate of %.40s (%s) is not signed by the cluster's key",
 			 host, ip);
+}
+
+void worker_identity_format(const char *host, const char *ip, bool by_peer, int code,
+			    const char *word, char *text, size_t size)
+{
+	(by_peer ? format_of_peer : format_own)(host, ip, code, word, text, size);
 }

@@ -24,10 +24,11 @@ int worker_identity_check(const struct launch_config *cfg, const struct rudp_pro
 /* Ends the sessions of a host whose certificates up to this epoch are revoked, and refuses them
  * from now on. */
 void worker_identity_revoke(struct worker *w, const char *host, uint64_t epoch);
-/* Writes the reason for such a refusal. host: the host that the peer claims to be, or should be;
- * word: the word of the refusal. */
-void worker_identity_format(const char *host, const char *ip, int code, const char *word,
-			    char *text, size_t size);
+/* Writes the reason for such a refusal. host, ip: the peer, as it claims or should be; by_peer: the
+ * peer has refused this host, else this host has refused the peer; word: the word of the
+ * refusal. */
+void worker_identity_format(const char *host, const char *ip, bool by_peer, int code,
+			    const char *word, char *text, size_t size);
 /* Returns whether worker_identity_check() returns this code. A rejected key of the cluster has the
  * code -EKEYREJECTED too, with another word. */
 static inline bool worker_identity_is_code(int code, const char *word)

@@ -53,7 +53,7 @@ static bool reason_format_for(const struct fuse_server_asked *q, const char *ip,
 			      const char *word, char *text)
 {
 	if (worker_identity_is_code(error, word)) {
-		worker_identity_format(q->host, ip, error, word, text, TEXT_MAX);
+		worker_identity_format(q->host, ip, false, error, word, text, TEXT_MAX);
 		return true;
 	}
 	switch (error) {

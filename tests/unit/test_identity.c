@@ -196,6 +196,43 @@ static void revocations_are_kept_on_disk(void **state)
 	free(i);
 }
 
+static void make_certificate(const uint8_t *public, uint8_t *ret)
+{
+	uint8_t allowed[IDENTITY_PERMISSION_BYTES], key[IDENTITY_KEY_BYTES];
+
+	assert_int_equal(identity_permit(&signer, "host-a", 100, 0, allowed, key), 0);
+	assert_int_equal(identity_certify(allowed, key, public, ret), 0);
+}
+
+/* Also if a command was killed before it had finished, and with revocations that stay. */
+static void a_new_identity_replaces_the_files_in_one_step(void **state)
+{
+	struct identity *i = calloc(1, sizeof(*i)), *back = calloc(1, sizeof(*back));
+	char name[PATH_MAX], path[PATH_MAX + 64];
+	struct reason why = {.code = ""};
+
+	assert_int_equal(identity_read(dir, "host-a", i, &why), 0);
+	assert_int_equal(i->n_revoked, 2);
+	assert_int_equal(identity_new_host(&i->pair), 0);
+	snprintf(name, sizeof(name), "%s.new", dir);
+	assert_int_equal(mkdir(name, 0700), 0);
+	snprintf(path, sizeof(path), "%s/" IDENTITY_FILE_KEY, name);
+	assert_int_equal(identity_write_hex(path, false, other.secret, IDENTITY_KEY_BYTES), 0);
+	make_certificate(i->pair.public, i->certificate);
+	assert_int_equal(identity_write(dir, i), 0);
+	assert_int_equal(access(name, F_OK), -1);
+	assert_int_equal(identity_read(dir, "host-a", back, &why), 0);
+	assert_memory_equal(back->pair.secret, i->pair.secret, IDENTITY_KEY_BYTES);
+	assert_int_equal(back->n_revoked, 2);
+	memcpy(i->cluster, other.public, sizeof(i->cluster)); /* another cluster */
+	i->pair.secret[0] ^= 1;
+	assert_int_equal(identity_write(dir, i), -EEXIST);
+	assert_int_equal(identity_read(dir, "host-a", i, &why), 0);
+	assert_memory_equal(back->pair.secret, i->pair.secret, IDENTITY_KEY_BYTES);
+	free(back);
+	free(i);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -206,6 +243,7 @@ int main(void)
 		cmocka_unit_test(a_revocation_holds_up_to_its_epoch),
 		cmocka_unit_test(the_files_of_a_host_are_checked),
 		cmocka_unit_test(revocations_are_kept_on_disk),
+		cmocka_unit_test(a_new_identity_replaces_the_files_in_one_step),
 	};
 	int r = cmocka_run_group_tests(tests, setup, NULL);
 	char path[PATH_MAX];

@@ -303,7 +303,8 @@ static void a_host_that_is_another_is_listed_with_both_names(void **state)
 			 "host-c"},
 		{-EKEYREVOKED, "identity-revoked: the identity of host-c is revoked (10.1.1.1)"},
 		{-EKEYEXPIRED, "identity-expired: the certificate of host-c has expired"},
-		{-ENOKEY, "identity-required: host-a (10.1.1.1) and this host"},
+		{-ENOKEY, "identity-required: this host requires an identity, and host-a "
+			  "(10.1.1.1) has none"},
 	};
 	struct bench *b = *state;
 
@@ -316,6 +317,36 @@ static void a_host_that_is_another_is_listed_with_both_names(void **state)
 		    b->stats.refused[i].reason)
 			fail_msg("found '%s'", b->stats.refused[i].reason);
 	}
+}
+
+/* The reason names the host on which the operator must act. */
+static void a_refusal_by_the_peer_names_this_host(void **state)
+{
+	static const struct {
+		int code;
+		const char *own, *by_peer;
+	} cases[] = {
+		{-ENOKEY, "host-s (10.1.1.1) has none", "this host has none"},
+		{-EKEYREVOKED, "the identity of host-c is revoked (10.1.1.1)",
+		 "host-s (10.1.1.1) refuses this host"},
+		{-EKEYEXPIRED, "the certificate of host-c has expired (10.1.1.1)",
+		 "the certificate of host-c, this host, has expired"},
+		{-EBADE, "10.1.1.1 claims to be host-s, but its certificate is of host-c",
+		 "the certificate of this host is of host-c"},
+		{-EKEYREJECTED, "the certificate of host-s (10.1.1.1) is not",
+		 "the certificate of this host is not"},
+	};
+	char text[LAUNCH_REASON_MAX * 3];
+
+	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++)
+		for (unsigned by_peer = 0; by_peer < 2; by_peer++) {
+			const char *want = by_peer ? cases[i].by_peer : cases[i].own;
+
+			worker_identity_format("host-s", "10.1.1.1", by_peer, cases[i].code,
+					       "host-c", text, sizeof(text));
+			if (!strstr(text, want))
+				fail_msg("expected '%s' in '%s'", want, text);
+		}
 }
 
 /* Without proof, a peer counts as the host that it claims to be, with or without the domain. */
@@ -394,6 +425,7 @@ int main(void)
 		TEST(a_change_of_the_reason_is_reported_later),
 		TEST(another_address_does_not_change_the_entry_of_a_mount),
 		TEST(a_host_that_is_another_is_listed_with_both_names),
+		cmocka_unit_test(a_refusal_by_the_peer_names_this_host),
 		cmocka_unit_test(a_revocation_applies_to_hosts_that_prove_nothing),
 		cmocka_unit_test(a_revocation_applies_with_and_without_the_domain),
 	};

@@ -23,15 +23,6 @@ static const char *dir_of(const struct spec *s)
 	return s->cluster.identity_dir ? s->cluster.identity_dir : IDENTITY_DIR;
 }
 
-static int write_file(const char *dir, const char *name, bool secret, const uint8_t *p, size_t len)
-{
-	autofree char *path = NULL;
-	int r = asprintf(&path, "%s/%s", dir, name) < 0 ? -ENOMEM
-							: identity_write_hex(path, secret, p, len);
-
-	return r < 0 ? fail(path ? path : dir, r) : CTL_OK;
-}
-
 /* ---- the identity of this host ---- */
 
 /* Makes the key pair and certificate from the texts of an invitation. */
@@ -60,14 +51,22 @@ static int make(const struct invitation *i, const char *host, struct identity *r
 	return CTL_DATA;
 }
 
-/* Makes the folder, and the one above it, which a new host lacks. */
-static int make_dir(const char *dir)
+/* Writes the identity, and makes the folder above its folder, which a new host lacks. */
+static int write_identity(const char *dir, const struct identity *is)
 {
 	autofree char *above = strndup(dir, (size_t)(strrchr(dir, '/') - dir));
+	int r;
 
 	if (above && *above && mkdir(above, 0755) < 0 && errno != EEXIST)
 		return fail(above, -errno);
-	return mkdir(dir, 0700) < 0 && errno != EEXIST ? fail(dir, -errno) : CTL_OK;
+	r = identity_write(dir, is);
+	if (r != -EEXIST)
+		return r < 0 ? fail(dir, r) : CTL_OK;
+	ctl_complain("%s has the identity of another cluster: the signing key of the invitation "
+		     "differs from that in %s/" IDENTITY_FILE_CLUSTER
+		     ". If this host moves to the other cluster, remove that file",
+		     dir, dir);
+	return CTL_DATA;
 }
 
 int join_identity_make(const struct invitation *i, const char *host, const char *dir)
@@ -76,15 +75,7 @@ int join_identity_make(const struct invitation *i, const char *host, const char 
 	int r = is ? make(i, host, is) : ctl_put_text(NULL);
 
 	if (r == CTL_OK)
-		r = make_dir(dir);
-	if (r == CTL_OK)
-		r = write_file(dir, IDENTITY_FILE_CLUSTER, false, is->cluster, sizeof(is->cluster));
-	if (r == CTL_OK)
-		r = write_file(dir, IDENTITY_FILE_KEY, true, is->pair.secret,
-			       sizeof(is->pair.secret));
-	if (r == CTL_OK)
-		r = write_file(dir, IDENTITY_FILE_CERTIFICATE, false, is->certificate,
-			       sizeof(is->certificate));
+		r = write_identity(dir, is);
 	if (is)
 		identity_wipe(is);
 	free(is);

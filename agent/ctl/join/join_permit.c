@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <time.h>
+#include <unistd.h>
 
 static int fail(const char *path, int e)
 {
@@ -63,25 +64,23 @@ int join_signer_epoch(uint64_t least, uint64_t *ret)
 
 int ctl_cmd_cluster_authority(const struct ctl_args *a)
 {
-	char hex[2 * IDENTITY_KEY_BYTES + 2], shown[2 * IDENTITY_KEY_BYTES + 1];
+	static const char *const new = JOIN_SIGNER_FILE ".new";
+	char shown[2 * IDENTITY_KEY_BYTES + 1];
 	struct identity_pair p;
-	autoclose int fd = -1;
 	int r;
 
 	(void)a;
 	if (identity_new_signer(&p) < 0)
 		return fail(JOIN_SIGNER_FILE, -EIO);
-	identity_hex(p.secret, sizeof(p.secret), hex);
-	hex[sizeof(hex) - 2] = '\n';
 	identity_hex(p.public, sizeof(p.public), shown);
-	fd = open(JOIN_SIGNER_FILE, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	r = fd < 0 ? -errno : file_write_all(fd, hex, sizeof(hex) - 1);
-	if (r >= 0 && fsync(fd) < 0)
-		r = -errno;
-	if (r < 0 && fd >= 0)
-		unlink(JOIN_SIGNER_FILE);
-	explicit_bzero(hex, sizeof(hex));
+	/* link() replaces no key, and a command that is killed leaves no file without one. */
+	r = identity_write_hex(new, true, p.secret, sizeof(p.secret));
 	explicit_bzero(&p, sizeof(p));
+	if (r >= 0 && link(new, JOIN_SIGNER_FILE) < 0)
+		r = -errno;
+	unlink(new);
+	if (r >= 0)
+		r = file_sync_folder(JOIN_SIGNER_FILE);
 	if (r < 0)
 		return fail(JOIN_SIGNER_FILE, r);
 	printf("Made the signing key of the cluster: " JOIN_SIGNER_FILE ", public part %s. Keep a "

@@ -434,8 +434,7 @@ static int answer_open(struct rudp_session *s, const struct wire_common *c, cons
 {
 	struct rudp_handshake *o = s->handshake;
 	struct wire_answer a;
-	struct rudp_noise noise = o->noise; /* use a copy of the state, because a forged answer must
-					       not change the state that the real answer needs */
+	struct rudp_noise noise;
 	int res;
 
 	if (wire_get_answer(data, len, &a) || !o->chosen || c->path != o->path || c->flags ||
@@ -450,6 +449,8 @@ static int answer_open(struct rudp_session *s, const struct wire_common *c, cons
 	if (s->r->cfg.security == RUDP_SECURITY_NONE || a.cipher != s->r->cipher ||
 	    a.identity != o->identity)
 		return -EBADMSG;
+	noise = o->noise; /* use a copy of the state, because a forged answer must not change the
+			     state that the real answer needs */
 	res = rudp_noise_read(&noise, a.body, a.body_len, ret);
 	if (res == 0) {
 		o->noise = noise;
@@ -477,15 +478,16 @@ static int session_secure(struct rudp_session *s, const struct wire_accept *a, b
 	return res ? -EBADMSG : 0;
 }
 
-static void refused(struct rudp_session *s, const struct datagram_addr *src, int code,
+static void refused(struct rudp_session *s, const struct datagram_addr *src, bool here, int code,
 		    const char *word, uint64_t now)
 {
-	bool again = s->refused_code == code && !strcmp(s->refusal, word) &&
-		     now < s->refused_ns + REFUSED_AGAIN_NS;
+	bool again = s->refused_code == code && s->refused_here == here &&
+		     !strcmp(s->refusal, word) && now < s->refused_ns + REFUSED_AGAIN_NS;
 
 	s->refused_code = code;
 	snprintf(s->refusal, sizeof(s->refusal), "%s", word);
 	s->refused_by = *src;
+	s->refused_here = here;
 	rudp_session_touch(s);
 	if (again)
 		return;
@@ -534,7 +536,7 @@ static bool server_accepted(struct rudp_session *s, const struct rudp_path *p,
 	memcpy(word, s->refusal, sizeof(word));
 	hello_restart(s, 0, now);
 	refused_pause(s, path, code, now);
-	refused(s, &from, code, word, now);
+	refused(s, &from, true, code, word, now);
 	return false;
 }
 
@@ -612,7 +614,7 @@ static int refuse_rx(struct rudp_session *s, const struct datagram_addr *src,
 	s->handshake->n_stale = 0;
 	hello_restart(s, 0, now);
 	refused_pause(s, c->path, code, now);
-	refused(s, src, code, word, now);
+	refused(s, src, false, code, word, now);
 	return 0;
 }
 
@@ -677,7 +679,7 @@ int rudp_hello_versions(struct rudp *r, unsigned port, const struct datagram_add
 		return -EBADMSG;
 	refused_pause(s, p->index, -EPROTONOSUPPORT, now);
 	snprintf(word, sizeof(word), "wire-version-%u", highest);
-	refused(s, src, -EPROTONOSUPPORT, word, now);
+	refused(s, src, false, -EPROTONOSUPPORT, word, now);
 	return 0;
 }
 

@@ -179,3 +179,8 @@ const char *rudp_session_refusal(const struct rudp_session *s, struct datagram_a
 	*ret_from = s->refused_by;
 	return s->refusal;
 }
+
+bool rudp_session_refused_here(const struct rudp_session *s)
+{
+	return s->refused_here;
+}

@@ -80,8 +80,8 @@ enum wire_type {
 #define WIRE_CHALLENGE_BYTES 24
 #define WIRE_KEY_BYTES 32 /* bytes of a host's public key */
 /* Length of a CHALLENGE with the public key of the server's host. The first HELLO of a client that
- * asks for the key has this many bytes of padding as its body, so that no answer is longer than the
- * packet that it answers. */
+ * asks for the key has WIRE_KEY_BYTES bytes of padding as its body, so that no answer is longer
+ * than the packet that it answers. */
 #define WIRE_CHALLENGE_KEY_BYTES (WIRE_CHALLENGE_BYTES + WIRE_KEY_BYTES)
 /* Bit of the cipher byte of HELLO and ACCEPT: with proof of the hosts' identities (IKpsk1). */
 #define WIRE_CIPHER_IDENTITY 0x80

@@ -2,10 +2,12 @@
 /*
  * The identity of a host: its key pair (X25519), and the certificate by which the cluster's signing
  * key (Ed25519) gives the public part a host name. A certificate has two signatures, so that
- * neither private key travels: the holder of the signing key signs a permission, which has a host
- * name and a key that is used once; with that key, the host signs its own public key and then
- * forgets it. A revocation refuses all certificates of a host up to an epoch. The agent, the
- * workers and the command line use these functions. The primitives are libcrypto's.
+ * neither the signing key nor the host's key travels: the holder of the signing key signs a
+ * permission, which has a host name and a key of its own; with that key, the host signs its own
+ * public key and then forgets it. The invitation carries the key of the permission, so a copy of
+ * the invitation can make a certificate for that name at any later time, until a revocation. A
+ * revocation refuses all certificates of a host up to an epoch. The agent, the workers and the
+ * command line use these functions. The primitives are libcrypto's.
  */
 #ifndef PLENUM_NETCFG_IDENTITY_H
 #define PLENUM_NETCFG_IDENTITY_H
@@ -112,6 +114,10 @@ int identity_read_revoked(const char *dir, const uint8_t cluster[IDENTITY_KEY_BY
 int identity_keep_revocation(const char *dir, const uint8_t cluster[IDENTITY_KEY_BYTES],
 			     const uint8_t p[IDENTITY_REVOCATION_BYTES],
 			     struct identity_revocation *ret);
+/* Replaces the key, the certificate and the cluster's key of the folder in one step, and keeps the
+ * revocations. Makes the folder if it is absent. Returns 0; -EEXIST if the folder belongs to
+ * another cluster; or another negative errno. After an error the folder is unchanged. */
+int identity_write(const char *dir, const struct identity *i);
 void identity_wipe(struct identity *i);
 
 #endif

@@ -5,10 +5,13 @@
 #include "netcfg/base/files/secret.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #define HEX_MAX (2 * IDENTITY_CERTIFICATE_BYTES)
 #define REVOKED_LINE (2 * IDENTITY_REVOCATION_BYTES)
@@ -40,10 +43,14 @@ int identity_read_hex(const char *path, bool secret, uint8_t *ret, size_t len, s
 int identity_write_hex(const char *path, bool secret, const uint8_t *p, size_t len)
 {
 	char text[HEX_MAX + 2];
+	struct stat st;
 	int r;
 
 	identity_hex(p, len, text);
 	text[2 * len] = '\n';
+	/* file_write() keeps the mode and owner of an existing file, which may let others read. */
+	if (secret && stat(path, &st) == 0 && ((st.st_mode & 077) || st.st_uid != geteuid()))
+		unlink(path);
 	r = file_write(path, text, 2 * len + 1, secret ? 0600 : 0644);
 	explicit_bzero(text, sizeof(text));
 	return r;
@@ -212,5 +219,90 @@ int identity_read(const char *dir, const char *host, struct identity *ret, struc
 		r = identity_read_revoked(dir, ret->cluster, ret->revoked, &ret->n_revoked, why);
 	if (r < 0)
 		identity_wipe(ret);
+	return r;
+}
+
+/* ---- a new identity ---- */
+
+static const char *const file_names[] = {IDENTITY_FILE_KEY, IDENTITY_FILE_CERTIFICATE,
+					 IDENTITY_FILE_CLUSTER, IDENTITY_FILE_REVOKED};
+
+static void folder_remove(const char *dir)
+{
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < ARRAY_SIZE(file_names); i++) {
+		path_of(dir, file_names[i], path);
+		unlink(path);
+	}
+	rmdir(dir);
+}
+
+static int revoked_copy(const char *from, const char *to)
+{
+	char path[PATH_MAX], *text = NULL;
+	size_t n = 0;
+	int r;
+
+	path_of(from, IDENTITY_FILE_REVOKED, path);
+	r = file_read(path, REVOKED_BYTES_MAX, &text, &n);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	path_of(to, IDENTITY_FILE_REVOKED, path);
+	r = file_write(path, text, n, 0644);
+	free(text);
+	return r;
+}
+
+static int folder_make(const char *dir, const char *former, const struct identity *i)
+{
+	char path[PATH_MAX];
+	int r = mkdir(dir, 0700) < 0 && errno != EEXIST ? -errno : 0;
+
+	path_of(dir, IDENTITY_FILE_CLUSTER, path);
+	r = r ? r : identity_write_hex(path, false, i->cluster, sizeof(i->cluster));
+	path_of(dir, IDENTITY_FILE_KEY, path);
+	r = r ? r : identity_write_hex(path, true, i->pair.secret, sizeof(i->pair.secret));
+	path_of(dir, IDENTITY_FILE_CERTIFICATE, path);
+	r = r ? r : identity_write_hex(path, false, i->certificate, sizeof(i->certificate));
+	return r ? r : revoked_copy(former, dir);
+}
+
+/* Returns 0 if the folder is absent, has no cluster's key, or has this one. */
+static int check_cluster(const char *dir, const struct identity *i)
+{
+	uint8_t key[IDENTITY_KEY_BYTES];
+	struct reason why = {.code = ""};
+	char path[PATH_MAX];
+	int r;
+
+	path_of(dir, IDENTITY_FILE_CLUSTER, path);
+	r = identity_read_hex(path, false, key, sizeof(key), &why);
+	if (r < 0)
+		return r == -ENOENT || r == -EINVAL ? 0 : r;
+	return memcmp(key, i->cluster, sizeof(key)) == 0 ? 0 : -EEXIST;
+}
+
+int identity_write(const char *dir, const struct identity *i)
+{
+	autofree char *new = NULL;
+	int r = check_cluster(dir, i);
+
+	if (r == 0 && asprintf(&new, "%s.new", dir) < 0)
+		r = -ENOMEM;
+	if (r < 0)
+		return r;
+	folder_remove(new); /* of a command that was killed */
+	r = folder_make(new, dir, i);
+	if (r == 0 && renameat2(AT_FDCWD, new, AT_FDCWD, dir, RENAME_NOREPLACE) < 0) {
+		if (errno != EEXIST || renameat2(AT_FDCWD, new, AT_FDCWD, dir, RENAME_EXCHANGE) < 0)
+			r = -errno;
+		else
+			/* The agent may have added a revocation meanwhile. */
+			r = revoked_copy(new, dir);
+	}
+	if (r == 0)
+		r = file_sync_folder(dir);
+	folder_remove(new);
 	return r;
 }
