@@ -3,7 +3,7 @@
  * The identity of a host: its key pair (X25519), and the certificate by which the cluster's signing
  * key (Ed25519) gives the public part a host name. A certificate has two signatures, so that
  * neither the signing key nor the host's key travels: the holder of the signing key signs a
- * permission, which has a host name and a key of its own; with that key, the host signs its own
+ * permission, which has a host name and a second key; with that key, the host signs its own
  * public key and then forgets it. The invitation carries the key of the permission, so a copy of
  * the invitation can make a certificate for that name at any later time, until a revocation. A
  * revocation refuses all certificates of a host up to an epoch. The agent, the workers and the
