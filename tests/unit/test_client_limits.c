@@ -303,6 +303,198 @@ static void limits_that_go_release_what_waits(void **state)
 	assert_int_equal(n_calls, 20);
 }
 
+/* Without a server nothing can start: a worker that came back at once would use its whole core. */
+static void a_client_without_a_server_sleeps(void **state)
+{
+	struct rig *g = *state;
+
+	bring_up(g);
+	limit(g, 0, 1);
+	for (unsigned i = 0; i < 5; i++)
+		ask(g);
+	reset_all(g, g->now_ns);
+	fuse_client_event(g->f, RUDP_SESSION_LOST, 0, g->now_ns);
+	assert_true(g->f->link != CLIENT_READY);
+	assert_true(pass(g, 10 * NSEC_PER_SEC) < 50);
+	limit(g, 0, 2); /* as an agent that starts again does */
+	assert_true(pass(g, 10 * NSEC_PER_SEC) < 50);
+}
+
+static void a_mount_without_limits_pays_nothing_for_them(void **state)
+{
+	struct rig *g = *state;
+
+	bring_up(g);
+	limit(g, 0, 0);
+	assert_false(g->f->limits.is_on);
+	limit(g, 0, 1);
+	ask(g);
+	ask(g);
+	limit(g, 0, 0);
+	assert_true(g->f->limits.is_on); /* for the request that waits */
+	pass(g, MS);
+	assert_int_equal(n_calls, 2);
+	limit(g, 0, 0);
+	assert_false(g->f->limits.is_on);
+}
+
+/* The server remembers only its last requests, so a repeated one must come soon. */
+static void a_repeated_request_does_not_wait(void **state)
+{
+	struct rig *g = *state;
+
+	bring_up(g);
+	limit(g, 0, 10);
+	for (unsigned i = 0; i < 10; i++)
+		ask(g);
+	assert_in_range(n_calls, 2, 4);
+	const unsigned n = n_calls;
+
+	kernel_send(g, FUSE_STATFS, (g->unique += 2) | FUSE_PROTO_UNIQUE_RESEND, "", 0);
+	fuse_client_pull(g->f, true, g->now_ns);
+	assert_int_equal(n_calls, n + 1);
+	/* It counts nevertheless. */
+	pass(g, 190 * MS);
+	assert_in_range(n_calls, n + 1, n + 2);
+}
+
+static void writes_that_wait_leave_room_for_others(void **state)
+{
+	static uint8_t data[64 << 10];
+	const struct fuse_write_out out = {.size = sizeof(data)};
+	struct fuse_flush_in flush = {.lock_owner = 5};
+	struct fuse_out_header reply;
+	struct rig *g = *state;
+	uint64_t node;
+	unsigned n, begun, i;
+
+	g->cfg->mounts[0].locks = LAUNCH_LOCKS_CLUSTER;
+	g->features = FUSE_PROTO_FEATURE_LOCKS;
+	bring_up(g);
+	g->f->state.head->lock_epoch = 1;
+	node = lookup(g, "name", "handle-a");
+	flush.fh = open_file(g, node, 7);
+	limit(g, 1000000, 0);
+	for (i = 0; i < 47; i++)
+		kernel_write(g, node, flush.fh, data, sizeof(data));
+	begun = n_calls;
+	assert_in_range(begun, 12, 16);
+	for (i = 0; i < begun; i++)
+		respond(g, 0, 0, &out, sizeof(out));
+	while (kernel_receive(g, &reply, NULL, 0) > 0)
+		assert_int_equal(reply.error, 0);
+	n = n_calls;
+	kernel_send_to(g, FUSE_FLUSH, g->unique += 2, node, &flush, sizeof(flush));
+	fuse_client_pull(g->f, true, g->now_ns);
+	expect_reply(g, g->unique, 0);
+	assert_int_equal(n_calls, n);
+	/* The average stays: 47 writes take three seconds. */
+	pass(g, 2 * NSEC_PER_SEC);
+	assert_true(n_calls - n + begun < 37);
+	pass(g, NSEC_PER_SEC);
+	assert_int_equal(n_calls - n + begun, 47);
+}
+
+/* Programs that always have more requests than there is room get no more than the limit. */
+static void many_writers_get_the_limit(void **state)
+{
+	static uint8_t data[64 << 10];
+	const struct fuse_write_out out = {.size = sizeof(data)};
+	const uint64_t begin_ns = ((struct rig *)*state)->now_ns;
+	struct rig *g = *state;
+	uint64_t node, fh;
+	unsigned n = 0;
+
+	bring_up(g);
+	node = lookup(g, "name", "handle-a");
+	fh = open_file(g, node, 7);
+	limit(g, 1000000, 0);
+	for (unsigned i = 0; i < 47; i++)
+		kernel_write(g, node, fh, data, sizeof(data));
+	while (g->now_ns < begin_ns + 20 * NSEC_PER_SEC) {
+		for (; n_calls > 0 && n < 10000; n++) {
+			struct fuse_out_header reply;
+
+			respond(g, 0, 0, &out, sizeof(out));
+			while (kernel_receive(g, &reply, NULL, 0) > 0)
+				;
+			kernel_write(g, node, fh, data, sizeof(data));
+		}
+		pass(g, 20 * MS);
+	}
+	assert_in_range(n * (sizeof(data) / 1000), 19000, 22000);
+}
+
+static void nothing_waits_when_the_worker_ends(void **state)
+{
+	struct rig *g = *state;
+
+	bring_up(g);
+	limit(g, 0, 1);
+	for (unsigned i = 0; i < 20; i++)
+		ask(g);
+	assert_in_range(n_calls, 1, 2);
+	fuse_client_quiesce(g->f);
+	assert_int_equal(fuse_client_sent(g->f), 20);
+	(void)fuse_client_tick(g->f, g->now_ns);
+	assert_int_equal(n_calls, 20);
+	assert_int_equal(fuse_client_sent(g->f), 20);
+}
+
+static void limited_ends_soon_after_the_last_wait(void **state)
+{
+	static uint8_t data[64 << 10];
+	struct rig *g = *state;
+	uint64_t node, waited_ns, fh;
+	bool limited;
+
+	bring_up(g);
+	node = lookup(g, "name", "handle-a");
+	fh = open_file(g, node, 7);
+	limit(g, 10000, 0); /* a write is paid after 6.5 s */
+	kernel_write(g, node, fh, data, sizeof(data));
+	kernel_write(g, node, fh, data, sizeof(data));
+	fuse_client_get_limited(g->f, g->now_ns, &limited, &waited_ns);
+	assert_true(limited);
+	limit(g, 1000000, 0);
+	pass(g, MS);
+	assert_int_equal(n_calls, 2);
+	fuse_client_get_limited(g->f, g->now_ns, &limited, &waited_ns);
+	assert_false(limited);
+}
+
+static void a_lower_limit_does_not_bill_what_was_before(void **state)
+{
+	struct rig *g = *state;
+
+	bring_up(g);
+	limit(g, 0, 100);
+	for (unsigned i = 0; i < 60; i++)
+		ask(g);
+	limit(g, 0, 0);
+	pass(g, MS);
+	assert_int_equal(n_calls, 60);
+	limit(g, 0, 50);
+	ask(g);
+	assert_int_equal(n_calls, 61);
+}
+
+/* Write-back counts data when it gathers them, and gathers none while a limit is exceeded. */
+static void gathered_data_count(void **state)
+{
+	struct rig *g = *state;
+
+	bring_up(g);
+	client_limits_count(g->f, 1 << 20, g->now_ns); /* without limits: nothing */
+	limit(g, 1000000, 0);
+	pass(g, MS);
+	assert_false(client_limits_exceeded(g->f, g->now_ns));
+	client_limits_count(g->f, 500000, g->now_ns);
+	assert_true(client_limits_exceeded(g->f, g->now_ns));
+	pass(g, 310 * MS);
+	assert_false(client_limits_exceeded(g->f, g->now_ns));
+}
+
 #define ON_RIG(test) cmocka_unit_test_setup_teardown(test, rig_setup, rig_teardown)
 
 int main(void)
@@ -321,6 +513,15 @@ int main(void)
 		ON_RIG(bytes_above_the_limit_wait_but_not_metadata),
 		ON_RIG(a_successor_continues_with_the_limit),
 		ON_RIG(limits_that_go_release_what_waits),
+		ON_RIG(a_client_without_a_server_sleeps),
+		ON_RIG(a_mount_without_limits_pays_nothing_for_them),
+		ON_RIG(a_repeated_request_does_not_wait),
+		ON_RIG(writes_that_wait_leave_room_for_others),
+		ON_RIG(many_writers_get_the_limit),
+		ON_RIG(nothing_waits_when_the_worker_ends),
+		ON_RIG(limited_ends_soon_after_the_last_wait),
+		ON_RIG(a_lower_limit_does_not_bill_what_was_before),
+		ON_RIG(gathered_data_count),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,9 @@
 
 /* Interval of checks while requests are held back. */
 #define LOOK_NS (100 * NSEC_PER_MSEC)
+/* Slots and large buffers that requests which wait for a limit leave free for other requests. */
+#define FREE_SLOTS CLIENT_READ_RESERVE
+#define FREE_BUFS CLIENT_READ_RESERVE
 
 static struct client_shared_limits *shared_of(const struct fuse_client *f)
 {
@@ -82,7 +85,7 @@ bool client_limits_hold(const struct client_slot *s)
 static int hold(struct fuse_client *f, struct client_slot *s, uint64_t due_ns)
 {
 	struct client_shared_limits *l = shared_of(f);
-	const uint64_t until_ns = MAX_OF(due_ns, f->limits.now_ns) + CLIENT_LIMITS_SHOWN_NS;
+	const uint64_t until_ns = f->limits.now_ns + CLIENT_LIMITS_SHOWN_NS;
 
 	if (s->held_ns == 0)
 		s->held_ns = f->limits.now_ns;
@@ -92,6 +95,39 @@ static int hold(struct fuse_client *f, struct client_slot *s, uint64_t due_ns)
 	if (__atomic_load_n(&l->held_until_ns, __ATOMIC_RELAXED) < until_ns)
 		__atomic_store_n(&l->held_until_ns, until_ns, __ATOMIC_RELAXED);
 	return -ENOMEM;
+}
+
+/* Returns whether the request starts although its units are not paid yet. Later requests then wait
+ * for longer, so the average stays the same. */
+static bool starts_unpaid(const struct fuse_client *f, const struct client_slot *s, uint64_t due_ns)
+{
+	/* The predecessor or the former session may have sent the request. The server finds it in
+	 * its record of the last requests only if it arrives soon; otherwise it would be executed
+	 * twice. */
+	if (client_slot_is_resent(s))
+		return true;
+	/* A kernel without resending would leave the program without a reply for ever. */
+	if (f->limits.stopping)
+		return true;
+	return f->limits.n_too_many > 0 && due_ns < f->limits.now_ns + CLIENT_RATE_AHEAD_NS;
+}
+
+/* Counts the requests that must start so that those which wait leave free slots and buffers. A
+ * request that the kernel cannot pass to the client for lack of them waits, even if no limit
+ * applies to it. */
+static void count_too_many(struct fuse_client *f)
+{
+	const unsigned slots = CLIENT_SLOTS - CLIENT_SLOTS_INTERNAL - FREE_SLOTS;
+	const unsigned bufs = CLIENT_POOL_BUFS - 1 - FREE_BUFS; /* one is for the next read */
+	unsigned n = 0, n_large = 0;
+
+	for (const struct client_slot *s = f->pending.next; s != &f->pending; s = s->next) {
+		const bool waits = s->kind == CLIENT_SLOT_KERNEL && !s->paid && is_limited(s);
+
+		n += waits;
+		n_large += waits && !f->area && s->req != s->small;
+	}
+	f->limits.n_too_many = MAX_OF(n - MIN_OF(n, slots), n_large - MIN_OF(n_large, bufs));
 }
 
 static int limits_holds(struct fuse_client *f, struct client_slot *s)
@@ -107,8 +143,9 @@ static int limits_holds(struct fuse_client *f, struct client_slot *s)
 	due_ns = client_rate_due(&operations, &l->operations_paid_ns, now_ns);
 	if (data_bytes(s) > 0)
 		due_ns = MAX_OF(due_ns, client_rate_due(&bytes, &l->bytes_paid_ns, now_ns));
-	if (due_ns > 0)
+	if (due_ns > 0 && !starts_unpaid(f, s, due_ns))
 		return hold(f, s, due_ns);
+	f->limits.n_too_many -= f->limits.n_too_many > 0;
 	client_rate_take(&operations, &l->operations_paid_ns, 1, now_ns);
 	if (data_bytes(s) > 0)
 		client_rate_take(&bytes, &l->bytes_paid_ns, data_bytes(s), now_ns);
@@ -140,32 +177,53 @@ static void limits_flush(struct fuse_client *f, uint64_t now_ns)
 	f->limits.now_ns = now_ns;
 	if (now_ns >= f->limits.due_ns)
 		f->flush_wanted = true;
-	if (f->flush_wanted) /* the requests that stay behind set it again */
-		f->limits.due_ns = UINT64_MAX;
+	if (!f->flush_wanted)
+		return;
+	f->limits.due_ns = UINT64_MAX; /* the requests that stay behind set it again */
+	count_too_many(f);
 }
 
+/* Without a server nothing can start, so the client would be called again at once. */
 static uint64_t limits_due(struct fuse_client *f, uint64_t now_ns)
 {
+	if (f->link != CLIENT_READY)
+		return UINT64_MAX;
 	return f->limits.due_ns == UINT64_MAX ? UINT64_MAX : MAX_OF(f->limits.due_ns, now_ns);
 }
 
-static void set(struct fuse_client *f, const struct launch_limits *to)
+/* Sets one limit. What was taken under another limit is not to be paid at the new rate. */
+static void set_rate(struct client_shared_limits *l, uint64_t *per_s, uint64_t *paid_ns,
+		     uint64_t to, uint64_t now_ns)
+{
+	if (__atomic_load_n(per_s, __ATOMIC_RELAXED) == to)
+		return;
+	__atomic_store_n(per_s, to, __ATOMIC_RELAXED);
+	if (__atomic_load_n(paid_ns, __ATOMIC_RELAXED) > now_ns)
+		__atomic_store_n(paid_ns, now_ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&l->held_until_ns, 0, __ATOMIC_RELAXED);
+}
+
+static void set(struct fuse_client *f, const struct launch_limits *to, uint64_t now_ns)
 {
 	struct client_shared_limits *l = shared_of(f);
 
-	__atomic_store_n(&l->bytes_per_s, to->bytes_per_s, __ATOMIC_RELAXED);
-	__atomic_store_n(&l->operations_per_s, to->operations_per_s, __ATOMIC_RELAXED);
+	set_rate(l, &l->bytes_per_s, &l->bytes_paid_ns, to->bytes_per_s, now_ns);
+	set_rate(l, &l->operations_per_s, &l->operations_paid_ns, to->operations_per_s, now_ns);
+}
+
+static bool is_some(const struct launch_limits *l)
+{
+	return l->bytes_per_s > 0 || l->operations_per_s > 0;
 }
 
 /* The owner sets the limits, because only its configuration has them. */
-static int limits_init(struct fuse_client *f)
+void client_limits_start(struct fuse_client *f, uint64_t now_ns)
 {
+	f->limits.now_ns = now_ns;
 	f->limits.due_ns = UINT64_MAX;
-	f->limits.is_on =
-		f->area || f->mount->limits.bytes_per_s || f->mount->limits.operations_per_s;
+	f->limits.is_on = f->area || is_some(&f->mount->limits);
 	if (!f->area)
-		set(f, &f->mount->limits);
-	return 0;
+		set(f, &f->mount->limits, now_ns);
 }
 
 static bool limits_is_on(const struct fuse_client *f)
@@ -173,13 +231,54 @@ static bool limits_is_on(const struct fuse_client *f)
 	return f->limits.is_on;
 }
 
+unsigned client_limits_held(const struct fuse_client *f)
+{
+	unsigned n = 0;
+
+	if (!f->limits.is_on)
+		return 0;
+	for (const struct client_slot *s = f->pending.next; s != &f->pending; s = s->next)
+		n += s->held_ns != 0;
+	return n;
+}
+
 void fuse_client_set_limits(struct fuse_client *f, const struct launch_limits *to)
 {
-	set(f, to);
-	/* The stage stays on when the limits go, for the requests that it holds. */
-	f->limits.is_on = true;
-	f->limits.due_ns = 0;
+	const bool was_on = f->limits.is_on;
+
+	set(f, to, client_clock_refresh(f, f->limits.now_ns));
+	/* The stage stays on when the limits go, for the requests that it or a mount worker
+	 * holds. */
+	f->limits.is_on = is_some(to) || client_limits_held(f) > 0 || (was_on && f->dispatch);
+	f->limits.due_ns = f->limits.is_on ? 0 : UINT64_MAX;
 	client_stages_select(f);
+}
+
+void client_limits_stop(struct fuse_client *f)
+{
+	if (f->limits.stopping)
+		return;
+	f->limits.stopping = true;
+	f->limits.due_ns = 0;
+}
+
+void client_limits_count(struct fuse_client *f, uint64_t bytes, uint64_t now_ns)
+{
+	struct client_shared_limits *l = shared_of(f);
+	const struct client_rate rate = bytes_rate(l);
+
+	if (f->limits.is_on)
+		client_rate_take(&rate, &l->bytes_paid_ns, bytes, now_ns);
+}
+
+bool client_limits_exceeded(const struct fuse_client *f, uint64_t now_ns)
+{
+	struct client_shared_limits *l = shared_of(f);
+	const struct client_rate bytes = bytes_rate(l), operations = operations_rate(l);
+
+	return f->limits.is_on &&
+	       (client_rate_due(&bytes, &l->bytes_paid_ns, now_ns) > 0 ||
+		client_rate_due(&operations, &l->operations_paid_ns, now_ns) > 0);
 }
 
 void fuse_client_get_limited(const struct fuse_client *f, uint64_t now_ns, bool *ret_now,
@@ -194,7 +293,6 @@ void fuse_client_get_limited(const struct fuse_client *f, uint64_t now_ns, bool 
 
 const struct client_stage client_limits_stage = {
 	.is_on = limits_is_on,
-	.init = limits_init,
 	.holds = limits_holds,
 	.reply = limits_reply,
 	.flush = limits_flush,

@@ -2,7 +2,8 @@
 /*
  * The table of the client's stages, in the order in which their hooks are called. The tables of
  * nodes and files are a stage too. It comes after the stage in which a mount worker locks its
- * state, and before all others, because these use the tables.
+ * state, and before all others, because these use the tables. The limits are the first stage, and
+ * so the last one that may hold a request back: only a request that is sent then counts.
  */
 #include "dataplane/fuse/client/client_stage.h"
 #include "dataplane/fuse/client/fuse_client_internal.h"
@@ -35,9 +36,9 @@ static const struct client_stage tables_stage = {.init = tables_init, .done = ta
 
 static const struct client_stage *const stages[] = {
 	/* clang-format off */
+	&client_limits_stage,
 	&client_mount_worker_stage,
 	&tables_stage,
-	&client_limits_stage,
 	&client_init_stage,
 	&client_request_stage,
 	&client_locks_stage,

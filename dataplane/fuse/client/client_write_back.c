@@ -392,7 +392,9 @@ static bool write_back_take(struct fuse_client *f, const struct fuse_in_header *
 	if (!is_fit(f, in, &write, len, node, file))
 		return false;
 	w = client_write_back_find(f, node);
-	if (w && data_hold(f, w, in, &write)) {
+	/* Held data are sent without waiting for a limit, so the program must wait here. */
+	if (w && !client_limits_exceeded(f, now_ns) && data_hold(f, w, in, &write)) {
+		client_limits_count(f, write.size, now_ns);
 		reply.write.size = write.size;
 		(void)client_reply(f, &reply, sizeof(reply));
 		if (client_held_is_full(&f->write_back.held, index_of(f, w), w->last_len))

@@ -141,6 +141,7 @@ static int client_new(const struct launch_config *cfg, unsigned index, unsigned 
 		e = client_stages_init(f);
 	if (e == 0) {
 		client_nodes_sweep(&f->nodes);
+		client_limits_start(f, now_ns);
 		client_stages_select(f);
 	}
 	if (e == 0 && f->area) {
@@ -230,7 +231,10 @@ unsigned fuse_client_in_flight(const struct fuse_client *f)
 
 unsigned fuse_client_sent(const struct fuse_client *f)
 {
-	return f->n_sent + (f->bye_sent && !f->bye_done);
+	const unsigned starting =
+		f->limits.stopping && f->link == CLIENT_READY ? client_limits_held(f) : 0;
+
+	return f->n_sent + starting + (f->bye_sent && !f->bye_done);
 }
 
 bool fuse_client_owes_goodbye(const struct fuse_client *f, uint64_t now_ns)

@@ -231,8 +231,10 @@ struct client_refusal {
 /* The limits of the mount, see client_limits.c. */
 struct client_limits {
 	bool is_on;
-	uint64_t now_ns; /* time of this turn */
-	uint64_t due_ns; /* when a request that is held back may start; UINT64_MAX: none is */
+	uint64_t now_ns;     /* time of this turn */
+	uint64_t due_ns;     /* when a request that is held back may start; UINT64_MAX: none is */
+	unsigned n_too_many; /* requests that must start now to leave room for others */
+	bool stopping;	     /* the worker ends: no request is held back */
 };
 
 #define CLIENT_DEFERRED_CTIME_MAX 16
@@ -571,6 +573,10 @@ bool client_internal_is_reopening(const struct fuse_client *f, uint32_t file);
 
 /* Returns whether any mount worker has unfinished requests that may refer to the node. */
 bool client_dispatch_has_pending(const struct fuse_client *f, const struct client_node *node);
+/* Returns when the mount worker that has the slot's request was last able to serve it; UINT64_MAX:
+ * it is able to. */
+uint64_t client_dispatch_served_ns(const struct fuse_client *f, const struct client_slot *s,
+				   uint64_t now_ns);
 /* Tells the mount worker not to reply to the kernel when the request ends, because the owner
  * replies. */
 void client_dispatch_cancel(struct fuse_client *f, const struct client_slot *s);
@@ -709,8 +715,19 @@ int client_refusal_get(const struct fuse_client *f, uint64_t now_ns);
 
 /* client_limits.c: limits of throughput and operations. */
 
+/* Call once, when the client has its state. */
+void client_limits_start(struct fuse_client *f, uint64_t now_ns);
+/* Call when the worker ends: all requests that wait for a limit start. */
+void client_limits_stop(struct fuse_client *f);
 /* Returns whether a limit of the mount holds the request back. */
 bool client_limits_hold(const struct client_slot *s);
+/* Returns how many requests the limits hold back in this worker. */
+unsigned client_limits_held(const struct fuse_client *f);
+/* Counts data that the client has gathered. They are sent later, and without waiting for a limit,
+ * because another client may wait for the lease of the file. */
+void client_limits_count(struct fuse_client *f, uint64_t bytes, uint64_t now_ns);
+/* Returns whether a request would have to wait for a limit now. */
+bool client_limits_exceeded(const struct fuse_client *f, uint64_t now_ns);
 
 /* client_interrupt.c: timeouts of soft mounts, and requests of killed processes. */
 

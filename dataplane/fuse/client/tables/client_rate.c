@@ -12,7 +12,9 @@ static uint64_t units_ns(const struct client_rate *r, uint64_t units)
  * that no request waits for ever. */
 static bool is_wrong(const struct client_rate *r, uint64_t paid_ns, uint64_t now_ns)
 {
-	return paid_ns > now_ns && paid_ns - now_ns > CLIENT_RATE_UNPAID_MAX * units_ns(r, r->most);
+	return paid_ns > now_ns &&
+	       paid_ns - now_ns >
+		       CLIENT_RATE_AHEAD_NS + CLIENT_RATE_UNPAID_MAX * units_ns(r, r->most);
 }
 
 uint64_t client_rate_due(const struct client_rate *r, const uint64_t *paid_ns, uint64_t now_ns)

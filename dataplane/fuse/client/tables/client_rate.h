@@ -16,9 +16,12 @@
 #include "netcfg/base/base.h"
 
 #define CLIENT_RATE_BURST_NS (200 * NSEC_PER_MSEC)
-/* How many of the largest requests can be unpaid: as many as a mount can have workers, and some
- * more. A word that says more is not from this clock, or from a far lower limit. */
-#define CLIENT_RATE_UNPAID_MAX 32U
+/* How far ahead the word may be when a request starts unpaid, because others would have no room. */
+#define CLIENT_RATE_AHEAD_NS NSEC_PER_SEC
+/* How many of the largest requests can be unpaid beyond that: all requests that a worker repeats
+ * after the death of its predecessor. A word that says more is not from this clock, or from a far
+ * lower limit. */
+#define CLIENT_RATE_UNPAID_MAX 256U
 
 struct client_rate {
 	uint64_t per_s; /* units per second; 0: no limit */

@@ -311,6 +311,7 @@ void fuse_client_quiesce(struct fuse_client *f)
 {
 	if (f->area)
 		f->quiescing = true;
+	client_limits_stop(f);
 }
 
 static bool mount_worker_is_on(const struct fuse_client *f)
