@@ -46,15 +46,21 @@ static void soft_expire(struct fuse_client *f, struct client_slot *s)
 }
 
 /* Returns when the request of a soft mount times out. A request that a limit of the mount holds
- * back waits for its turn, not for the server. */
-static uint64_t soft_due(const struct fuse_client *f, const struct client_slot *s)
+ * back waits for its turn, not for the server. A mount worker may hold a request too, and has a
+ * timeout of its own. */
+static uint64_t soft_due(const struct fuse_client *f, const struct client_slot *s, uint64_t now_ns)
 {
+	uint64_t from_ns = s->arrived_ns;
 	/* Requests of a mount worker that wait for an absent server go back to the owner, so they
 	 * have no common timeout here. */
 	const bool away = f->link != CLIENT_READY && !f->area && s->state == CLIENT_SLOT_PENDING;
 	const uint64_t gone_ns = away ? f->away_since_ns + f->soft_ns : UINT64_MAX;
 
-	return client_limits_hold(s) ? gone_ns : MIN_OF(s->arrived_ns + f->soft_ns, gone_ns);
+	if (client_limits_hold(s))
+		return gone_ns;
+	if (f->limits.is_on && s->state == CLIENT_SLOT_DISPATCHED)
+		from_ns = MAX_OF(from_ns, client_dispatch_served_ns(f, s, now_ns));
+	return from_ns == UINT64_MAX ? gone_ns : MIN_OF(from_ns + f->soft_ns, gone_ns);
 }
 
 /* Fails requests of a soft mount that have timed out. While the server is known to be away, all
@@ -65,7 +71,7 @@ static uint64_t soft_tick(struct fuse_client *f, uint64_t now_ns)
 	uint64_t due = UINT64_MAX;
 
 	for (s = f->oldest.newer; s != &f->oldest; s = newer) {
-		const uint64_t at = soft_due(f, s);
+		const uint64_t at = soft_due(f, s, now_ns);
 
 		newer = s->newer;
 		if (now_ns >= at)

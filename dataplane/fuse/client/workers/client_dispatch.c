@@ -23,6 +23,15 @@ bool client_dispatch_is_alive(const struct client_worker *w, uint64_t now_ns)
 	       (seen_ns >= now_ns || now_ns - seen_ns < MOUNT_WORKER_AWAY_NS);
 }
 
+uint64_t client_dispatch_served_ns(const struct fuse_client *f, const struct client_slot *s,
+				   uint64_t now_ns)
+{
+	const struct client_worker *w =
+		&f->dispatch->workers[(s->worker_slot - 1) / MOUNT_WORKER_SLOTS_ALL];
+
+	return client_dispatch_is_alive(w, now_ns) ? UINT64_MAX : w->served_ns;
+}
+
 static struct mount_worker_slot *slot_at(const struct client_worker *w, unsigned i)
 {
 	return mount_worker_slot_at(w->area, w->reads, i);
@@ -496,6 +505,9 @@ static bool take_back(struct fuse_client *f, struct client_worker *w, unsigned i
 	memcpy(s->req + s->refs.fh_at[0], &s->refs.fhs[0], sizeof(s->refs.fhs[0]));
 	s->worker_slot = 0;
 	s->state = CLIENT_SLOT_FREE;
+	/* A limit may have held the request back at the mount worker; its timeout begins now. */
+	if (f->limits.is_on)
+		s->arrived_ns = client_clock_refresh(f, MAX_OF(s->arrived_ns, f->limits.now_ns));
 	client_slot_queue(f, s);
 	slot_release(w, i);
 	return true;
@@ -648,7 +660,9 @@ static void dispatch_tick(struct fuse_client *f, uint64_t now_ns)
 	for (unsigned i = 0; i < LAUNCH_MOUNT_WORKERS_MAX; i++) {
 		struct client_worker *w = &f->dispatch->workers[i];
 
-		if (w->n_out > 0 && !client_dispatch_is_alive(w, now_ns))
+		if (client_dispatch_is_alive(w, now_ns))
+			w->served_ns = now_ns;
+		else if (w->n_out > 0)
 			mount_worker_take_back(f, w);
 		if (looks)
 			forwarded_recheck(f, w);
