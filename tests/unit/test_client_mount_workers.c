@@ -30,6 +30,42 @@ static void test_owner_dispatches_excess_requests(void **state)
 	ends_down(&e);
 }
 
+/* A mount worker may hold a request back for a limit, and ends it by its own timeout. */
+static void test_owner_does_not_time_out_what_a_worker_holds(void **state)
+{
+	struct rig *g = *state;
+	struct ends e;
+
+	owner_up(&e, g);
+	mount_worker_lives(&e);
+	g->f->limits.is_on = true;
+	ask_read(&e);
+	respond(g, n_calls - 1, -EACCES, NULL, 0);
+	expect_reply(g, g->unique, -EACCES);
+	ask_read(&e);
+	ask_read(&e);
+	respond(g, n_calls - 1, -EACCES, NULL, 0);
+	expect_reply(g, g->unique - 2, -EACCES);
+	assert_int_equal(state_of(&e, 0), MOUNT_WORKER_DISPATCHED);
+	g->f->soft_ns = NSEC_PER_SEC;
+	for (unsigned i = 0; i < 50; i++) {
+		g->now_ns += NSEC_PER_SEC / 10;
+		mount_worker_lives(&e);
+		(void)fuse_client_tick(g->f, g->now_ns);
+	}
+	assert_int_equal(fuse_client_timeouts(g->f), 0);
+	/* A worker that is away does not hold it: the timeout begins then. */
+	e.area->slots[0].word = MOUNT_WORKER_TAKEN;
+	e.area->ready = 0;
+	g->now_ns += NSEC_PER_SEC / 2;
+	(void)fuse_client_tick(g->f, g->now_ns);
+	assert_int_equal(fuse_client_timeouts(g->f), 0);
+	g->now_ns += NSEC_PER_SEC;
+	(void)fuse_client_tick(g->f, g->now_ns);
+	assert_int_equal(fuse_client_timeouts(g->f), 1);
+	ends_down(&e);
+}
+
 /* A name lease without use here would delay other clients. */
 static void test_owner_requests_no_name_leases(void **state)
 {
@@ -45,7 +81,7 @@ static void test_owner_requests_no_name_leases(void **state)
 	assert_int_equal(g->f->hello.init.unused[0],
 			 FUSE_PROTO_FEATURES &
 				 ~(FUSE_PROTO_FEATURE_LOCKS | FUSE_PROTO_FEATURE_RECLAIM |
-				   FUSE_PROTO_FEATURE_NAMES));
+				   FUSE_PROTO_FEATURE_WRITE_BACK | FUSE_PROTO_FEATURE_NAMES));
 	ends_down(&e);
 }
 
@@ -727,6 +763,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_owner_dispatches_excess_requests),
+		CASE(test_owner_does_not_time_out_what_a_worker_holds),
 		CASE(test_owner_requests_no_name_leases),
 		CASE(test_owner_keeps_small_requests),
 		CASE(test_owner_caches_no_file_that_workers_use),

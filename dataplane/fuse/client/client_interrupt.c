@@ -46,8 +46,8 @@ static void soft_expire(struct fuse_client *f, struct client_slot *s)
 }
 
 /* Returns when the request of a soft mount times out. A request that a limit of the mount holds
- * back waits for its turn, not for the server. A mount worker may hold a request too, and has a
- * timeout of its own. */
+ * back waits for its turn, not for the server. A mount worker may hold a request too, and ends it
+ * by the same timeout. */
 static uint64_t soft_due(const struct fuse_client *f, const struct client_slot *s, uint64_t now_ns)
 {
 	uint64_t from_ns = s->arrived_ns;

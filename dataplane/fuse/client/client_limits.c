@@ -191,7 +191,7 @@ static uint64_t limits_due(struct fuse_client *f, uint64_t now_ns)
 	return f->limits.due_ns == UINT64_MAX ? UINT64_MAX : MAX_OF(f->limits.due_ns, now_ns);
 }
 
-/* Sets one limit. What was taken under another limit is not to be paid at the new rate. */
+/* Sets one limit. Requests that started under another limit need not be paid at the new rate. */
 static void set_rate(struct client_shared_limits *l, uint64_t *per_s, uint64_t *paid_ns,
 		     uint64_t to, uint64_t now_ns)
 {

@@ -7,6 +7,7 @@
 #define PLENUM_DATAPLANE_FUSE_CLIENT_INTERNAL_H
 
 #include "dataplane/fuse/client/client_kept_files.h"
+#include "dataplane/fuse/client/client_limits.h"
 #include "dataplane/fuse/client/client_locks.h"
 #include "dataplane/fuse/client/client_stage.h"
 #include "dataplane/fuse/client/client_write_back.h"
@@ -223,18 +224,6 @@ struct client_refusal {
 	int error;	   /* negative errno for programs; 0: their requests wait */
 	uint64_t since_ns; /* time of the first refusal in a row */
 	uint64_t last_ns;  /* time of the latest refusal */
-};
-
-/* How long a mount is shown as limited after a request was held back. */
-#define CLIENT_LIMITS_SHOWN_NS (2 * NSEC_PER_SEC)
-
-/* The limits of the mount, see client_limits.c. */
-struct client_limits {
-	bool is_on;
-	uint64_t now_ns;     /* time of this turn */
-	uint64_t due_ns;     /* when a request that is held back may start; UINT64_MAX: none is */
-	unsigned n_too_many; /* requests that must start now to leave room for others */
-	bool stopping;	     /* the worker ends: no request is held back */
 };
 
 #define CLIENT_DEFERRED_CTIME_MAX 16
@@ -712,22 +701,6 @@ void client_refusal_note(struct fuse_client *f, int code, uint64_t now_ns);
 void client_refusal_end(struct fuse_client *f);
 /* Returns the error with which requests fail because of the refusal; 0: requests do not fail. */
 int client_refusal_get(const struct fuse_client *f, uint64_t now_ns);
-
-/* client_limits.c: limits of throughput and operations. */
-
-/* Call once, when the client has its state. */
-void client_limits_start(struct fuse_client *f, uint64_t now_ns);
-/* Call when the worker ends: all requests that wait for a limit start. */
-void client_limits_stop(struct fuse_client *f);
-/* Returns whether a limit of the mount holds the request back. */
-bool client_limits_hold(const struct client_slot *s);
-/* Returns how many requests the limits hold back in this worker. */
-unsigned client_limits_held(const struct fuse_client *f);
-/* Counts data that the client has gathered. They are sent later, and without waiting for a limit,
- * because another client may wait for the lease of the file. */
-void client_limits_count(struct fuse_client *f, uint64_t bytes, uint64_t now_ns);
-/* Returns whether a request would have to wait for a limit now. */
-bool client_limits_exceeded(const struct fuse_client *f, uint64_t now_ns);
 
 /* client_interrupt.c: timeouts of soft mounts, and requests of killed processes. */
 
