@@ -91,8 +91,9 @@ struct status_mount {
 	uint32_t mount_workers[LAUNCH_MOUNT_WORKERS_MAX]; /* ids of the mount's other workers */
 	unsigned n_mount_workers;
 	struct latency_window windows[LAUNCH_REQUEST_CLASS_MAX];
-	bool limited;	    /* its limits hold requests back now */
-	uint64_t waited_ns; /* how long requests have waited for that, all together */
+	bool limited; /* its limits hold requests back now */
+	/* How long requests have waited for that, all together; -1: unknown. */
+	int64_t waited_ns;
 	/* The members down to limits are set by status_collect_hosts(). */
 	const char *state;	      /* static text: served, waits, unknown */
 	char reason[HEALTH_TEXT_MAX]; /* why it is not served; "": no reason is known */

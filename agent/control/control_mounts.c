@@ -470,6 +470,8 @@ static const char *fixed_difference(const struct command_mount *e, const struct 
 
 	if (strcmp(w->peer, m->peer) != 0 || strcmp(w->export_name, m->export_name) != 0)
 		return "the source";
+	if (m->worker && m->worker != e->worker)
+		return "the worker";
 	if (w->read_only != m->read_only)
 		return "ro or rw";
 	if (w->suid == m->nosuid)

@@ -126,10 +126,11 @@ static int compare_worker(const struct sup *s, const struct launch_config *want,
 	if (r < 0)
 		return r;
 	if (sup_lacks_keys(w, want))
-		return plan_action_say(p, false, "new cluster key; worker keeps running",
-				       "renew the keys of worker %u (%s on core %u)", w->id,
-				       role_name(want->role), want->core);
-	r = compare_limits(w, want, p);
+		r = plan_action_say(p, false, "new cluster key; worker keeps running",
+				    "renew the keys of worker %u (%s on core %u)", w->id,
+				    role_name(want->role), want->core);
+	if (r >= 0)
+		r = compare_limits(w, want, p);
 	if (r < 0 || !retry_failed || w->state != SUP_FAILED)
 		return r;
 	snprintf(reason, sizeof(reason), "it failed: %.140s", w->reason);

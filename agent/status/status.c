@@ -40,7 +40,7 @@ static void add_mounts(const struct agent *a, struct status *st, const struct su
 		if (m->served)
 			stats_page_text(w->stats, s->by, m->by, sizeof(m->by));
 		m->limited = m->served && launch_stat_get(&s->limited);
-		m->waited_ns = s ? launch_stat_get(&s->waited_ns) : 0;
+		m->waited_ns = s ? (int64_t)launch_stat_get(&s->waited_ns) : -1;
 	}
 }
 

@@ -316,10 +316,13 @@ static void print_mounts_waited(FILE *f, const struct status *st)
 
 	head(f, "mount_limited_seconds_total",
 	     "How long requests have waited for the limits of the mount, all together.");
-	for (size_t i = 0; i < st->n_mounts; i++)
+	for (size_t i = 0; i < st->n_mounts; i++) {
+		if (st->mounts[i].waited_ns < 0)
+			continue;
 		fprintf(f, "plenum_mount_limited_seconds_total{mount=\"%s\",worker=\"%u\"} %.3f\n",
 			label_text(st->mounts[i].path, path, sizeof(path)), st->mounts[i].worker,
 			(double)st->mounts[i].waited_ns / NSEC_PER_SEC);
+	}
 }
 
 /* ---- durations of requests ---- */

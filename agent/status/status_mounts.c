@@ -110,7 +110,7 @@ static json_t *mount_to_json(const struct status_mount *m)
 		json_array_append_new(lanes, json_integer((json_int_t)m->mount_workers[i]));
 	return json_pack(
 		"{s:o, s:s, s:s, s:s, s:s, s:o, s:o, s:I, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:b, "
-		"s:I, s:o}",
+		"s:o, s:o}",
 		"path", status_text_to_json(m->path), "peer", m->peer, "export", m->export_name,
 		"origin", m->origin, "state", m->state, "reason", status_text_to_json(m->reason),
 		"since_s", status_number_or_null(m->since_s), "worker", (json_int_t)m->worker,
@@ -119,8 +119,9 @@ static json_t *mount_to_json(const struct status_mount *m)
 		"open_files", status_number_or_null(m->open_files), "max_bytes_per_s",
 		number_or_null(m->limits.bytes_per_s), "max_operations_per_s",
 		number_or_null(m->limits.operations_per_s), "limited", (int)m->limited, "waited_ms",
-		(json_int_t)(m->waited_ns / NSEC_PER_MSEC), "latency",
-		status_latency_to_json(m->windows));
+		status_number_or_null(m->waited_ns < 0 ? -1
+						       : m->waited_ns / (int64_t)NSEC_PER_MSEC),
+		"latency", status_latency_to_json(m->windows));
 }
 
 /* Compares by path. */

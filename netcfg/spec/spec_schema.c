@@ -481,7 +481,7 @@ static const struct spec_key mount_keys[] = {
 	 .example = "false"},
 	{"max-throughput", SPEC_TYPE_RATE, .min = SPEC_RATE_MIN, .max = SPEC_RATE_MAX, FIELD(spec_mount, max_kbs),
 	 .fallback_doc = "no limit",
-	 .help = "The limit for file data that programs read and write; requests above it wait in the client.",
+	 .help = "The limit for file data that programs read and write, without copies that the server makes; requests above it wait in the client.",
 	 .example = "200MB/s"},
 	{"max-operations", SPEC_TYPE_U32, .min = 1, .max = SPEC_OPERATIONS_MAX, FIELD(spec_mount, max_operations),
 	 .fallback_doc = "no limit",

@@ -72,7 +72,7 @@ static const struct answer_member listed_mount[] = {
 	INTEGER_OR_NULL("since_s"), INTEGER("worker"), INTEGERS("lanes"), TEXT("by"),
 	BOOLEAN("read_only"), INTEGER_OR_NULL("soft_s"), INTEGER_OR_NULL("open_files"),
 	INTEGER_OR_NULL("max_bytes_per_s"), INTEGER_OR_NULL("max_operations_per_s"),
-	BOOLEAN("limited"), INTEGER("waited_ms"), TEXT("origin"), OBJECTS("latency", latency), END};
+	BOOLEAN("limited"), INTEGER_OR_NULL("waited_ms"), TEXT("origin"), OBJECTS("latency", latency), END};
 static const struct answer_member new_mount[] = {
 	TEXT("path"), TEXT("peer"), TEXT("export"), INTEGER("worker"), END};
 static const struct answer_member unmounted[] = {TEXT("unmounted"), END};
