@@ -563,7 +563,8 @@ static unsigned client_left(struct worker *w)
 			if (fuse_client_pull(m->front, true, w->now_ns) == -ENODEV)
 				unmounted(w, i);
 		}
-		left += fuse_client_sent(m->front) + fuse_client_owes_goodbye(m->front, w->now_ns);
+		left += fuse_client_sent(m->front) + fuse_client_owes_goodbye(m->front, w->now_ns) +
+			fuse_client_owes_data(m->front);
 	}
 	return left;
 }

@@ -152,6 +152,47 @@ def own(a, exp):
             sys.exit("the data are not at the server after close")
 
 
+def steady(a, b, exp):
+    """One program writes all the time; another client gets each answer soon, and no write is lost."""
+    laps = 20000
+    writer = os.fork()
+    if writer == 0:
+        end = time.monotonic() + 15
+        fd = os.open(f"{a}/steady", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        n = 0
+        try:
+            while time.monotonic() < end:
+                os.pwrite(fd, content(n), n % laps * PIECE)
+                n += 1
+            os.fsync(fd)
+            os.close(fd)
+        except OSError as e:
+            print(f"write {n} failed: {e}")
+            os._exit(1)
+        if n <= laps:
+            expect(slurp(f"{exp}/steady"), n, "after the writes")
+        elif slurp(f"{exp}/steady")[(n - 1) % laps * PIECE:][:PIECE] != content(n - 1):
+            print("the last write is not at the server")
+            os._exit(1)
+        os._exit(0)
+    longest, ended, status = 0, 0, 0
+    while True:
+        ended, status = os.waitpid(writer, os.WNOHANG)
+        if ended:
+            break
+        begin = time.monotonic()
+        if os.path.exists(f"{b}/steady"):
+            os.stat(f"{b}/steady")
+        longest = max(longest, time.monotonic() - begin)
+        if longest >= 1:
+            os.kill(writer, signal.SIGKILL)
+            sys.exit(f"the other client waited {longest:.3f} s")
+        time.sleep(1)
+    if status:
+        sys.exit("the writer failed")
+    print(f"# the other client waited up to {longest:.3f} s")
+
+
 def killed(a, exp, pid):
     """The worker with this pid dies while data are held; fsync returns 0 and nothing is lost."""
     fd = pieces(f"{a}/killed", 50, os.O_TRUNC)

@@ -176,8 +176,7 @@ static void reopen_all(struct fuse_client *f, uint64_t now_ns)
 	client_dispatch_report_served(f);
 }
 
-/* Returns whether the error may go away by itself, so that the file may be opened later. */
-static bool is_transient(int error)
+bool client_internal_is_transient(int error)
 {
 	return error == -EMFILE || error == -ENFILE || error == -ENOMEM || error == -EAGAIN ||
 	       error == -EINTR || error == -EBUSY;
@@ -205,7 +204,7 @@ static void reopen_answer(struct fuse_client *f, const struct client_slot *s, vo
 	} else if (a.out.error == 0) {
 		memcpy(&out, a.body, sizeof(out));
 		client_file_reopened(file, out.fh, f->server.incarnation);
-	} else if (is_transient(a.out.error) &&
+	} else if (client_internal_is_transient(a.out.error) &&
 		   (f->link == CLIENT_REOPEN || file->opened_by != 0)) {
 		if (a.out.error == -ENFILE)
 			client_kept_files_stop(f, now_ns);

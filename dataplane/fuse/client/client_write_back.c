@@ -25,6 +25,8 @@
 #define WRITE_BACK_BYTES (32U << 10)
 /* The client asks for a lease if a write follows the write before it within this time. */
 #define WRITE_BACK_CLOSE_NS (2 * NSEC_PER_MSEC)
+/* A lease that is granted later than this after the request is returned at once. */
+#define WRITE_BACK_ANSWER_NS NSEC_PER_SEC
 #define WRITE_BACK_RETRY_NS (10 * NSEC_PER_MSEC)
 /* The lowest bit of the error that client_file.flags contains. */
 #define ERROR_SHIFT 16
@@ -156,6 +158,10 @@ static void file_run(struct fuse_client *f, struct client_write_back_file *w, ui
 
 	if (w->sent || now_ns < w->retry_ns)
 		return;
+	/* Hold no further data: a program that writes all the time would keep the lease for ever,
+	 * and the server would end it while the client holds data. */
+	if (due && w->state == CLIENT_WRITE_BACK_LEASED)
+		w->state = CLIENT_WRITE_BACK_ENDING;
 	/* Another version of the server has no leases, so other clients may have changed the
 	 * file. */
 	if (!(f->features & FUSE_PROTO_FEATURE_WRITE_BACK)) {
@@ -187,11 +193,6 @@ static void run_all(struct fuse_client *f, uint64_t now_ns)
 			file_run(f, &f->write_back.files[i], now_ns);
 }
 
-static bool is_transient(int error)
-{
-	return error == -ENOMEM || error == -EAGAIN || error == -EINTR || error == -EBUSY;
-}
-
 static void data_sent(struct fuse_client *f, struct client_write_back_file *w,
 		      const struct client_answer *a)
 {
@@ -205,7 +206,7 @@ static void data_sent(struct fuse_client *f, struct client_write_back_file *w,
 		client_node_changed(w->node);
 		client_cache_written_drop(&f->cache, w->node);
 		client_shown_note(f, client_node_id(&f->nodes, w->node));
-	} else if (is_transient(a->out.error)) {
+	} else if (client_internal_is_transient(a->out.error)) {
 		w->retry_ns = f->clock_ns() + WRITE_BACK_RETRY_NS;
 	} else {
 		data_lose(f, w, a->out.error ? a->out.error : -EIO);
@@ -228,7 +229,7 @@ void client_write_back_answered(struct fuse_client *f, const struct client_slot 
 	}
 	if (!w->returning)
 		data_sent(f, w, &a);
-	else if (is_transient(a.out.error))
+	else if (client_internal_is_transient(a.out.error))
 		w->retry_ns = f->clock_ns() + WRITE_BACK_RETRY_NS;
 	else if (!w->again)
 		file_end(f, w);
@@ -264,7 +265,10 @@ void client_write_back_written(struct fuse_client *f, const struct client_slot *
 	}
 	client_publish(&f->write_back.held.files[index_of(f, w)].lease, lease);
 	w->until_ns = f->clock_ns() + WRITE_BACK_NS;
-	w->state = out.size == in.size ? CLIENT_WRITE_BACK_LEASED : CLIENT_WRITE_BACK_ENDING;
+	/* After a late answer, the server may already have ended the lease. */
+	w->state = out.size == in.size && f->clock_ns() < w->asked_ns + WRITE_BACK_ANSWER_NS
+			   ? CLIENT_WRITE_BACK_LEASED
+			   : CLIENT_WRITE_BACK_ENDING;
 }
 
 /* Begins to ask for the lease of the file, by the WRITE that now goes to the server. */
@@ -292,6 +296,7 @@ static void lease_ask(struct fuse_client *f, const struct fuse_in_header *in,
 						.fh = write->fh,
 						.unique = in->unique,
 						.last_len = write->size,
+						.asked_ns = now_ns,
 						.until_ns = now_ns + WRITE_BACK_NS};
 	f->write_back.n_files++;
 }
@@ -332,16 +337,18 @@ static bool is_busy(const struct fuse_client *f, const struct client_node *n)
 }
 
 /* Holds the data of the WRITE. Returns false if it must go to the server. A pending request may
- * wait for held data, so nothing is held until it was sent. */
+ * wait for held data, so nothing is held until it was sent. The time is read again here: if this
+ * process was stopped meanwhile, the server may have ended the lease. */
 static bool data_hold(struct fuse_client *f, struct client_write_back_file *w,
 		      const struct fuse_in_header *in, const struct fuse_write_in *write)
 {
 	const struct client_held_file *held = &f->write_back.held.files[index_of(f, w)];
 
-	if (w->state != CLIENT_WRITE_BACK_LEASED || w->flush || (w->sent && w->returning) ||
-	    f->n_pending > 0 || w->fh != write->fh || held->uid != in->uid ||
-	    held->gid != in->gid || held->write_flags != write->write_flags ||
-	    held->open_flags != write->flags || w->end != write->offset || is_busy(f, w->node) ||
+	if (w->state != CLIENT_WRITE_BACK_LEASED || f->clock_ns() >= w->until_ns || w->flush ||
+	    (w->sent && w->returning) || f->n_pending > 0 || w->fh != write->fh ||
+	    held->uid != in->uid || held->gid != in->gid ||
+	    held->write_flags != write->write_flags || held->open_flags != write->flags ||
+	    w->end != write->offset || is_busy(f, w->node) ||
 	    !client_held_add(&f->write_back.held, index_of(f, w),
 			     w->sent ? w->buf : CLIENT_HELD_BUFS, write->offset,
 			     f->request + FUSE_PROTO_WRITE_DATA, write->size))
@@ -485,9 +492,18 @@ bool client_write_back_delays_goodbye(struct fuse_client *f)
 	return delays;
 }
 
+void client_write_back_give_up(struct fuse_client *f)
+{
+	for (unsigned i = 0; i < CLIENT_HELD_FILES && f->write_back.n_files > 0; i++)
+		if (f->write_back.files[i].state)
+			data_lose(f, &f->write_back.files[i], -EHOSTUNREACH);
+}
+
 /* ------------------------------------------------------------------ the stage */
 
-/* Before any other request of a session, sends the data that were held before it. */
+/* Before any other request of a session, sends the data that were held before it, and returns the
+ * leases. The server answers the return when no WRITE of the former session is in progress any
+ * more. So no such WRITE overwrites what a program writes later. */
 static bool write_back_begin(struct fuse_client *f)
 {
 	bool is_done = true;
@@ -495,11 +511,12 @@ static bool write_back_begin(struct fuse_client *f)
 	for (unsigned i = 0; i < CLIENT_HELD_FILES && f->write_back.n_files > 0; i++) {
 		struct client_write_back_file *w = &f->write_back.files[i];
 
-		if (!w->state || !client_write_back_has_data(f, w))
+		/* A file that asks for its lease has not sent held data. */
+		if (!w->state || w->state == CLIENT_WRITE_BACK_ASKING)
 			continue;
-		w->flush = true;
+		w->state = CLIENT_WRITE_BACK_ENDING;
 		file_run(f, w, f->clock_ns());
-		is_done &= !w->state || !client_write_back_has_data(f, w);
+		is_done &= !w->state;
 	}
 	return is_done;
 }

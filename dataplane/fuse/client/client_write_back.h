@@ -30,6 +30,7 @@ struct client_write_back_file {
 	struct client_node *node; /* pinned */
 	uint64_t fh;		  /* the kernel's file handle */
 	uint64_t unique;	  /* ASKING: the WRITE that asks */
+	uint64_t asked_ns;	  /* when it was taken from the kernel */
 	uint64_t end;		  /* offset at which the next write must begin */
 	uint32_t last_len;	  /* length of the last write */
 	uint64_t until_ns;	  /* when to send the data and to return the lease */
@@ -77,7 +78,11 @@ bool client_write_back_waits_at_close(const struct fuse_client *f, const struct 
 /* Returns whether closed files must not be reported to the server yet, because data written by them
  * were not sent; the data are then sent next. */
 bool client_write_back_delays_release(struct fuse_client *f);
-/* Call after the unmount: sends all held data. Returns true if there is some left. */
+/* Call after the unmount, or before this worker stops: sends all held data. Returns true if there
+ * is some left. */
 bool client_write_back_delays_goodbye(struct fuse_client *f);
+/* Call when the mount has ended and the server did not come back: drops all held data, with a log
+ * line. */
+void client_write_back_give_up(struct fuse_client *f);
 
 #endif

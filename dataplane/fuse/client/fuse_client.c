@@ -246,6 +246,11 @@ bool fuse_client_owes_goodbye(const struct fuse_client *f, uint64_t now_ns)
 	return f->unmounted && f->state.head->served && !f->bye_done && !given_up;
 }
 
+bool fuse_client_owes_data(struct fuse_client *f)
+{
+	return f->link == CLIENT_READY && client_write_back_delays_goodbye(f);
+}
+
 bool fuse_client_is_ready(const struct fuse_client *f)
 {
 	return f->link == CLIENT_READY;
@@ -354,6 +359,7 @@ static uint64_t client_unmounted_tick(struct fuse_client *f, uint64_t now_ns)
 	if (f->bye_until_ns == 0)
 		f->bye_until_ns = now_ns + CLIENT_BYE_NS;
 	if (now_ns >= f->bye_until_ns) {
+		client_write_back_give_up(f);
 		client_session_drop(f, now_ns);
 		return UINT64_MAX;
 	}

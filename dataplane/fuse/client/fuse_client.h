@@ -117,6 +117,9 @@ unsigned fuse_client_sent(const struct fuse_client *f);
  * waits for this, because otherwise the server would keep the mount's open files for a
  * successor. */
 bool fuse_client_owes_goodbye(const struct fuse_client *f, uint64_t now_ns);
+/* For a worker that stops: begins to send the data that the client holds for programs. Returns
+ * whether some are left. */
+bool fuse_client_owes_data(struct fuse_client *f);
 /* Returns whether the server serves the mount now. */
 bool fuse_client_is_ready(const struct fuse_client *f);
 /* Returns how many files programs have open on the mount, not counting directories. Not for a mount

@@ -543,6 +543,8 @@ void client_internal_released(struct fuse_client *f, uint32_t first, bool closed
  * is not possible now. */
 bool client_internal_ask(struct fuse_client *f, enum client_slot_kind kind, uint32_t opcode,
 			 struct client_node *node, const void *arg, size_t arg_len);
+/* Returns whether the error may go away by itself, so that the request may be tried again later. */
+bool client_internal_is_transient(int error);
 /* Sends a WRITE of held data. i: index of the file. msg: memory with the data at
  * FUSE_PROTO_WRITE_DATA, and room for a message around them, which stays unchanged until the answer
  * arrives; NULL: no data. Returns false if that is not possible now. */
