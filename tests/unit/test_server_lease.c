@@ -488,6 +488,159 @@ static void a_full_lease_table_delays_no_change(void **state)
 	assert_true(is_leased("g"));
 }
 
+/* ---- leases for writing */
+
+static struct rudp_call waiting;
+
+/* Writes to the file, and returns the number of the lease that the client gets. */
+static uint32_t write_leased(uint64_t node, uint64_t fh)
+{
+	struct fuse_write_in in = {.fh = fh, .size = 1, .flags = O_WRONLY};
+	struct fuse_write_out out;
+
+	assert_int_equal(rig_do(&rig, FUSE_WRITE, node, RIG_ARG(in), .data = "x", .data_len = 1,
+				.flags = FUSE_PROTO_REQ_LEASE),
+			 0);
+	memcpy(&out, rig.data, sizeof(out));
+	return out.padding;
+}
+
+static uint32_t create_leased(const char *name, uint64_t *ret_node, uint64_t *ret_fh)
+{
+	uint32_t lease;
+
+	as(0);
+	put(name);
+	assert_int_equal(rig_lookup(&rig, ROOT, name, ret_node), 0);
+	assert_int_equal(rig_open(&rig, *ret_node, O_WRONLY, ret_fh), 0);
+	lease = write_leased(*ret_node, *ret_fh);
+	assert_int_not_equal(lease, 0);
+	return lease;
+}
+
+/* Writes one held byte at the offset, or returns the lease if the offset is 0. */
+static int send_held(uint64_t node, uint64_t fh, uint32_t lease, uint64_t offset)
+{
+	struct fuse_write_in in = {.fh = fh,
+				   .offset = offset,
+				   .size = offset > 0,
+				   .flags = O_WRONLY,
+				   .padding = lease};
+
+	as(0);
+	return rig_do(&rig, FUSE_WRITE, node, RIG_ARG(in), .data = "y", .data_len = offset > 0,
+		      .flags = FUSE_PROTO_REQ_HELD);
+}
+
+/* The second client sends the request, which is not answered yet. */
+static void begins_to_wait(struct rig_req r)
+{
+	as(1);
+	memset(&waiting, 0, sizeof(waiting));
+	rig_send(&rig, &waiting, &r);
+	for (unsigned i = 0; i < 50; i++)
+		rig_poll(&rig);
+	assert_false(waiting.answered);
+}
+
+static struct share_write_lease *first_lease(void)
+{
+	return &rig.server->share.write_leases->all[0];
+}
+
+static void a_lookup_shows_the_held_data_of_another_client(void **state)
+{
+	struct fuse_entry_out e;
+	uint64_t node, fh;
+	uint32_t lease = create_leased("f", &node, &fh);
+
+	begins_to_wait((struct rig_req){.op = FUSE_LOOKUP, .node = ROOT, .name = "f"});
+	assert_int_equal(send_held(node, fh, lease, 99), 0);
+	assert_int_equal(send_held(node, fh, lease, 0), 0);
+	as(1);
+	assert_int_equal(rig_result(&rig, &waiting), 0);
+	memcpy(&e, rig.data, sizeof(e));
+	assert_int_equal(e.attr.size, 100);
+}
+
+static void a_create_waits_only_for_the_lease_of_its_own_file(void **state)
+{
+	struct fuse_create_in in = {.flags = O_WRONLY | O_CREAT | O_TRUNC, .mode = S_IFREG | 0644};
+	uint64_t node, fh, start_ns;
+	struct fuse_attr attr;
+	uint32_t lease;
+
+	put("there");
+	lease = create_leased("f", &node, &fh);
+	as(1);
+	start_ns = clock_now_ns();
+	assert_int_equal(rig_do(&rig, FUSE_CREATE, ROOT, RIG_ARG(in), .name = "new"), 0);
+	assert_int_equal(rig_do(&rig, FUSE_CREATE, ROOT, RIG_ARG(in), .name = "there"), 0);
+	assert_true(clock_now_ns() - start_ns < 5 * NSEC_PER_SEC);
+	begins_to_wait((struct rig_req){.op = FUSE_CREATE, .node = ROOT, RIG_ARG(in), .name = "f"});
+	assert_int_equal(send_held(node, fh, lease, 99), 0);
+	assert_int_equal(send_held(node, fh, lease, 0), 0);
+	as(1);
+	assert_int_equal(rig_result(&rig, &waiting), 0);
+	as(0);
+	assert_int_equal(rig_getattr(&rig, node, &attr), 0);
+	assert_int_equal(attr.size, 0);
+}
+
+/* Returns the number of changes of the leased file in progress, in the server's own table. */
+static uint32_t *busy_of_first_lease(void)
+{
+	struct share_slot *own = rig.server->share.own;
+	uint64_t key = first_lease()->key;
+
+	for (unsigned i = 0; i < SHARE_LEASE_SETS; i++)
+		for (unsigned j = 0; j < SHARE_LEASE_WAYS; j++)
+			if (own->keys[i][j] == key)
+				return &own->leases[i][j].busy;
+	fail();
+	return NULL;
+}
+
+static void a_lease_does_not_end_while_held_data_are_written(void **state)
+{
+	uint64_t node, fh, node2, fh2;
+
+	create_leased("f", &node, &fh);
+	*busy_of_first_lease() += 1;
+	first_lease()->since_ns -= 121 * NSEC_PER_SEC;
+	/* Each request for a lease looks for leases that nobody needs. */
+	create_leased("g", &node2, &fh2);
+	write_leased(node2, fh2);
+	assert_int_equal(send_held(node, fh, 1, 99), -ESTALE);
+	begins_to_wait((struct rig_req){.op = FUSE_LOOKUP, .node = ROOT, .name = "f"});
+	*busy_of_first_lease() -= 1;
+	assert_int_equal(rig_result(&rig, &waiting), 0);
+}
+
+static void changes_of_other_files_do_not_delay_the_return_of_a_lease(void **state)
+{
+	struct share_slot *own = rig.server->share.own;
+	uint64_t node, fh, start_ns = clock_now_ns();
+	uint32_t lease = create_leased("f", &node, &fh);
+
+	own->n_untracked++;
+	assert_int_equal(send_held(node, fh, lease, 0), 0);
+	assert_true(clock_now_ns() - start_ns < 5 * NSEC_PER_SEC);
+	own->n_untracked--;
+}
+
+static void a_client_that_returns_no_lease_loses_it_after_ten_seconds(void **state)
+{
+	uint64_t node, fh;
+	uint32_t lease = create_leased("f", &node, &fh);
+
+	begins_to_wait((struct rig_req){.op = FUSE_LOOKUP, .node = ROOT, .name = "f"});
+	first_lease()->wanted_ns -= 10 * NSEC_PER_SEC;
+	assert_int_equal(rig_result(&rig, &waiting), 0);
+	assert_int_equal(send_held(node, fh, lease, 99), -ESTALE);
+	assert_int_equal(write_leased(node, fh), 0); /* the server grants none for two seconds */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -513,6 +666,11 @@ int main(void)
 		ON("/dev/shm", a_successor_waits_for_leases_of_several_mounts),
 		ON("/dev/shm", other_mounts_wait_for_the_lease_of_a_single_one),
 		ON("/dev/shm", a_full_lease_table_delays_no_change),
+		ON("/dev/shm", a_lookup_shows_the_held_data_of_another_client),
+		ON("/tmp", a_create_waits_only_for_the_lease_of_its_own_file),
+		ON("/dev/shm", a_lease_does_not_end_while_held_data_are_written),
+		ON("/dev/shm", changes_of_other_files_do_not_delay_the_return_of_a_lease),
+		ON("/dev/shm", a_client_that_returns_no_lease_loses_it_after_ten_seconds),
 	};
 
 	return !rig_can() ? 0 : cmocka_run_group_tests(tests, NULL, NULL);

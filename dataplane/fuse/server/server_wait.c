@@ -13,6 +13,7 @@
  * buffers.
  */
 #include "dataplane/fuse/server/fuse_server_internal.h"
+#include "dataplane/fuse/server/objects/server_write_lease.h"
 #include "dataplane/fuse/server/request/server_source.h"
 #include "dataplane/fuse/server/request/server_steps.h"
 
@@ -251,10 +252,12 @@ static bool req_adopt(struct fuse_server_client *c, struct rudp_call *call,
 
 /* Returns whether the request must start at once: it prepares a session, or requests of other
  * clients wait for it, and other requests depend on it. */
-static bool is_urgent(const struct fuse_in_header *in, const struct fuse_server_args *args)
+static bool is_urgent(const struct fuse_server_client *c, const struct fuse_in_header *in,
+		      const struct fuse_server_args *args)
 {
 	return in->opcode == FUSE_INIT || in->opcode == FUSE_DESTROY ||
-	       args->flags & (FUSE_PROTO_REQ_REOPEN | FUSE_PROTO_REQ_HELD);
+	       args->flags & FUSE_PROTO_REQ_REOPEN ||
+	       (args->flags & FUSE_PROTO_REQ_HELD && server_write_lease_is_held(c, args));
 }
 
 static int work_of(size_t len, size_t reply_bytes)
@@ -286,7 +289,7 @@ static bool starts_at_once(struct fuse_server_client *c, const struct fuse_in_he
 	struct fuse_server *srv = c->server;
 	int work;
 
-	if (is_urgent(in, args))
+	if (is_urgent(c, in, args))
 		return true;
 	if (srv->work_begun >= WORK_DIRECT || !list_empty(&c->from->waiting) || !may_run(c) ||
 	    !has_direct_share(c->from))

@@ -45,6 +45,7 @@ struct server_lease {
 };
 
 #define SHARE_WRITE_LEASES 64U
+#define SHARE_WRITE_LEASES_ENDED 64U
 
 /* The lease of a file to one mount for writing; server_write_lease.c defines the meaning. Unlike
  * all other memory here, every worker may change it, by an exchange of `word`. */
@@ -62,6 +63,9 @@ struct share_write_leases {
 	uint64_t used;	 /* bit mask of the entries that may be in use */
 	uint64_t number; /* count of leases so far */
 	struct share_write_lease all[SHARE_WRITE_LEASES];
+	uint64_t n_ended; /* count of leases that have ended */
+	/* value of n_ended when the last lease ended, by the hash of its file */
+	uint64_t ended[SHARE_WRITE_LEASES_ENDED];
 };
 
 struct share_slot {

@@ -603,18 +603,28 @@ bool server_lease_is_changing(struct server_req *q, uint64_t key)
 	struct share *share = &q->client->server->share;
 	const struct server_lease *l = find(share->own, key);
 
-	if (share->own->n_untracked > q->untracked ||
-	    (l && l->incarnation == share->own->incarnation && l->busy > own_changes(q, l)))
+	if (l && l->incarnation == share->own->incarnation && l->busy > own_changes(q, l))
 		return true;
 	for (uint32_t i = 0; i < share->n_peers; i++) {
 		struct share_slot *o = share->peers[i];
 
 		l = find(o, key);
-		if (share_get(&o->n_untracked) > 0 ||
-		    (l && share_get(&l->busy) > 0 &&
-		     share_get(&l->incarnation) == share_get(&o->incarnation)))
+		if (l && share_get(&l->busy) > 0 &&
+		    share_get(&l->incarnation) == share_get(&o->incarnation))
 			return true;
 	}
+	return false;
+}
+
+static bool any_untracked(const struct server_req *q)
+{
+	const struct share *share = &q->client->server->share;
+
+	if (share->own->n_untracked > q->untracked)
+		return true;
+	for (uint32_t i = 0; i < share->n_peers; i++)
+		if (share_get(&share->peers[i]->n_untracked) > 0)
+			return true;
 	return false;
 }
 
@@ -626,7 +636,7 @@ bool server_lease_is_alone(struct server_req *q, uint64_t key)
 
 	/* Without an entry, this change of the file is not recorded. */
 	if (!l || q->untracked || (l->until_ns > now_ns && l->holder != mount) ||
-	    server_lease_is_changing(q, key))
+	    any_untracked(q) || server_lease_is_changing(q, key))
 		return false;
 	for (uint32_t i = 0; i < share->n_peers; i++) {
 		l = find(share->peers[i], key);

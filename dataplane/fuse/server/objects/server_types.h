@@ -305,7 +305,11 @@ struct server_req {
 	void (*then)(struct server_req *q, const struct helper_result *r, int fd);
 	struct server_node *pins[2];
 	uint8_t tries;
-	uint64_t lock_try_ns;	/* when to try this lock request again in a grace period */
+	union {
+		uint64_t lock_try_ns; /* when to try this lock request again in a grace period */
+		uint64_t hidden_key;  /* LOOKUP, CREATE: the file that the request has found, and on
+					 which another mount had the lease; 0: none */
+	};
 	bool freed_descriptors; /* after EMFILE, the server has closed cached descriptors and has
 				   retried the request */
 	bool errors_end;	/* the server replies with the error of the call, if it fails */
@@ -336,8 +340,8 @@ struct server_req {
 	uint64_t changes_before; /* value of this worker's share_slot.n_changes when the request
 				    began */
 	uint64_t begun_ns;	 /* when the request began; 0: there are no other workers */
-	uint64_t write_leases_before; /* CREATE: leases for writing with lower numbers are older
-					 than the request; 0: not known yet */
+	uint64_t write_leases_ended; /* value of share_write_leases.n_ended when the request began
+				      */
 
 	/* Members for an RDMA transfer of the request's data. */
 	struct port_rdma_op bulk;

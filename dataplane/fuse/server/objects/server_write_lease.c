@@ -67,14 +67,31 @@ static uint64_t used_entries(const struct share_write_leases *t)
 /* Returns the word if the entry is about this file and not unused, else 0. */
 static uint64_t word_for(const struct share_write_lease *l, uint64_t key, uint64_t *ret_mount)
 {
-	uint64_t word = share_get(&l->word), of = share_get(&l->key), mount = share_get(&l->mount);
+	uint64_t word = share_get(&l->word), mount;
 
-	/* If the entry was used for another file meanwhile, its word has changed. */
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (state_of(word) <= STATE_FILLING || of != key || share_get(&l->word) != word)
+	if (state_of(word) <= STATE_FILLING || share_get(&l->key) != key)
+		return 0;
+	mount = share_get(&l->mount);
+	/* If the entry was used for another file meanwhile, its word has changed. The loads before
+	 * this one are acquire loads, so none of them comes after it. */
+	if (share_get(&l->word) != word)
 		return 0;
 	*ret_mount = mount;
 	return word;
+}
+
+/* Ends a lease. First notes that, for requests that have read the file before the client's data
+ * arrived: such a request either finds the lease, or finds this note. */
+static bool lease_end(struct share_write_leases *t, struct share_write_lease *l, uint64_t word,
+		      unsigned state)
+{
+	uint64_t *ended = &t->ended[share_get(&l->key) % SHARE_WRITE_LEASES_ENDED];
+	uint64_t n = __atomic_add_fetch(&t->n_ended, 1, __ATOMIC_SEQ_CST), was = share_get(ended);
+
+	while (was < n && !__atomic_compare_exchange_n(ended, &was, n, false, __ATOMIC_SEQ_CST,
+						       __ATOMIC_SEQ_CST))
+		;
+	return exchange(l, word, state);
 }
 
 static uint64_t key_of(const struct server_req *q, unsigned i)
@@ -92,33 +109,56 @@ static uint64_t host_of(const struct server_req *q)
 
 /* ------------------------------------------------------------------ granting */
 
+/* Takes the lease away. A WRITE of held data may still be in progress then, so the lease only ends
+ * when a later call finds none. */
+static bool lease_take_away(struct share_write_lease *l, uint64_t word, uint64_t now_ns)
+{
+	if (!exchange(l, word, STATE_ENDING))
+		return false;
+	share_set(&l->since_ns, now_ns);
+	return true;
+}
+
 /* Frees the entry if nothing needs it any more. A lease whose client is gone ends here. */
-static void expire(struct share_write_leases *t, unsigned i, uint64_t now_ns)
+static void expire(struct server_req *q, unsigned i, uint64_t now_ns)
 {
 	static const uint64_t most_ns[] = {
 		[STATE_FILLING] = WRITE_LEASE_FILL_NS,
 		[STATE_HELD] = WRITE_LEASE_MAX_NS,
-		[STATE_ENDING] = WRITE_LEASE_MAX_NS,
+		[STATE_ENDING] = 0,
 		[STATE_PAUSED] = WRITE_LEASE_PAUSE_NS,
 	};
+	struct share *share = &q->client->server->share;
+	struct share_write_leases *t = share->write_leases;
 	struct share_write_lease *l = &t->all[i];
 	uint64_t word = share_get(&l->word), since_ns = share_get(&l->since_ns);
 
-	if (word && now_ns > since_ns && now_ns - since_ns > most_ns[state_of(word)])
+	if (!word || now_ns <= since_ns || now_ns - since_ns <= most_ns[state_of(word)])
+		return;
+	if (state_of(word) == STATE_HELD) {
+		(void)lease_take_away(l, word, now_ns);
+	} else if (state_of(word) == STATE_ENDING) {
+		/* A worker marks the file as being changed before it looks for the lease. */
+		share_refresh(share);
+		if (!server_lease_is_changing(q, share_get(&l->key)))
+			(void)lease_end(t, l, word, STATE_FREE);
+	} else {
 		(void)exchange(l, word, STATE_FREE);
+	}
 }
 
 /* Chooses an entry that is free, or whose file need not be paused any more. Returns
  * SHARE_WRITE_LEASES if there is none for this host. */
-static unsigned entry_choose(struct share_write_leases *t, uint64_t host, uint64_t now_ns)
+static unsigned entry_choose(struct server_req *q, uint64_t host, uint64_t now_ns)
 {
+	struct share_write_leases *t = q->client->server->share.write_leases;
 	unsigned n = 0, n_paused = 0, free = SHARE_WRITE_LEASES, paused = SHARE_WRITE_LEASES;
 
 	for (unsigned i = SHARE_WRITE_LEASES; i-- > 0;) {
 		struct share_write_lease *l = &t->all[i];
 		unsigned state;
 
-		expire(t, i, now_ns);
+		expire(q, i, now_ns);
 		state = state_of(share_get(&l->word));
 		if (state == STATE_FREE) {
 			free = i;
@@ -137,16 +177,16 @@ static unsigned entry_choose(struct share_write_leases *t, uint64_t host, uint64
 }
 
 /* Takes an entry. Returns SHARE_WRITE_LEASES if there is none for this host. */
-static unsigned entry_take(struct share_write_leases *t, uint64_t host, uint64_t now_ns,
-			   uint64_t *ret_word)
+static unsigned entry_take(struct server_req *q, uint64_t host, uint64_t now_ns, uint64_t *ret_word)
 {
+	struct share_write_leases *t = q->client->server->share.write_leases;
 	uint64_t number = __atomic_add_fetch(&t->number, 1, __ATOMIC_SEQ_CST), was;
 	unsigned i;
 
 	/* Number 0 means no lease, and clients know the lowest 32 bits. */
 	if ((uint32_t)number == 0)
 		return SHARE_WRITE_LEASES;
-	i = entry_choose(t, host, now_ns);
+	i = entry_choose(q, host, now_ns);
 	if (i == SHARE_WRITE_LEASES)
 		return i;
 	was = share_get(&t->all[i].word);
@@ -208,11 +248,11 @@ uint32_t server_write_lease_take(struct server_req *q)
 	    q->mount->mount_worker || !(q->client->features & FUSE_PROTO_FEATURE_WRITE_BACK))
 		return 0;
 	for (i = 0; i < SHARE_WRITE_LEASES && used_entries(t); i++)
-		expire(t, i, now_ns);
+		expire(q, i, now_ns);
 	number = find_own(t, key, mount, SHARE_WRITE_LEASES, &other);
 	if (number || other)
 		return other ? 0 : number;
-	i = entry_take(t, host_of(q), now_ns, &word);
+	i = entry_take(q, host_of(q), now_ns, &word);
 	if (i == SHARE_WRITE_LEASES)
 		return 0;
 	share_set(&t->all[i].key, key);
@@ -227,7 +267,7 @@ uint32_t server_write_lease_take(struct server_req *q)
 	(void)find_own(t, key, mount, i, &other);
 	if (!other && all_obey(&srv->share) && server_lease_is_alone(q, key))
 		return (uint32_t)(word >> STATE_BITS);
-	(void)exchange(&t->all[i], word + STATE_HELD - STATE_FILLING, STATE_FREE);
+	(void)lease_end(t, &t->all[i], word + STATE_HELD - STATE_FILLING, STATE_FREE);
 	return 0;
 }
 
@@ -244,26 +284,41 @@ bool server_write_lease_holds(struct server_req *q, uint32_t number)
 	       find_own(t, key_of(q, 0), q->mount->number, SHARE_WRITE_LEASES, &other) == number;
 }
 
+bool server_write_lease_is_held(const struct fuse_server_client *c,
+				const struct fuse_server_args *args)
+{
+	uint64_t key;
+	bool other;
+
+	if (!c->mount || args->handles[0].len == 0)
+		return false;
+	key = server_lease_key(c->server, args->handles[0].bytes, args->handles[0].len);
+	return key && find_own(c->server->share.write_leases, key, c->mount->number,
+			       SHARE_WRITE_LEASES, &other) != 0;
+}
+
 bool server_write_lease_return(struct server_req *q, uint32_t number)
 {
 	struct share_write_leases *t = q->client->server->share.write_leases;
 	uint64_t used = used_entries(t), key = key_of(q, 0), holder, word;
 
+	share_refresh(&q->client->server->share);
 	for (unsigned i = 0; used; i++, used >>= 1) {
 		struct share_write_lease *l = &t->all[i];
 
 		word = used & 1 ? word_for(l, key, &holder) : 0;
-		if (state_of(word) != STATE_HELD || holder != q->mount->number ||
-		    (number && number_of(word) != number))
+		if ((state_of(word) != STATE_HELD && state_of(word) != STATE_ENDING) ||
+		    holder != q->mount->number || (number && number_of(word) != number))
 			continue;
-		/* A WRITE of a former session may still be in progress. */
+		/* A WRITE of held data of a former session may still be in progress. It must not
+		 * overwrite what the client writes after the return. */
 		if (server_lease_is_changing(q, key))
 			return false;
 		if (share_get(&l->wanted_ns)) {
 			share_set(&l->since_ns, clock_now_ns());
-			(void)exchange(l, word, STATE_PAUSED);
+			(void)lease_end(t, l, word, STATE_PAUSED);
 		} else {
-			(void)exchange(l, word, STATE_FREE);
+			(void)lease_end(t, l, word, STATE_FREE);
 		}
 	}
 	return true;
@@ -279,7 +334,7 @@ void server_write_leases_drop(struct server_mount *m)
 		uint64_t word = used & 1 ? share_get(&l->word) : 0;
 
 		if (state_of(word) == STATE_HELD && share_get(&l->mount) == m->number)
-			(void)exchange(l, word, STATE_FREE);
+			(void)lease_end(t, l, word, STATE_FREE);
 	}
 }
 
@@ -299,7 +354,7 @@ static bool must_wait(struct server_req *q, struct share_write_lease *l, uint64_
 		if (now_ns < wanted_ns + WRITE_LEASE_PATIENCE_NS ||
 		    server_lease_is_changing(q, key))
 			return true;
-		if (exchange(l, word, STATE_ENDING))
+		if (lease_take_away(l, word, now_ns))
 			log_warning(
 				"%s: a client has not returned the lease of a file for 10 s: it "
 				"loses the lease, and its programs get errors for data that "
@@ -307,57 +362,53 @@ static bool must_wait(struct server_req *q, struct share_write_lease *l, uint64_
 				q->mount->export->cfg->name);
 		return true;
 	}
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	/* A worker that joined meanwhile may have begun such a WRITE. */
+	share_refresh(&q->client->server->share);
 	if (server_lease_is_changing(q, key))
 		return true;
 	share_set(&l->since_ns, now_ns);
-	return !exchange(l, word, STATE_PAUSED);
+	return !lease_end(q->client->server->share.write_leases, l, word, STATE_PAUSED);
 }
 
-static bool is_kept_from(struct server_req *q, uint64_t key)
+/* Returns whether another mount has the lease of the file. waits: the request waits for that, so
+ * the client's time to return the lease begins. */
+static bool is_kept_from(struct server_req *q, uint64_t key, bool waits)
 {
 	struct share_write_leases *t = q->client->server->share.write_leases;
 	uint64_t used = used_entries(t), holder, word;
-	bool waits = false;
+	bool is_kept = false;
 
 	for (unsigned i = 0; key && used; i++, used >>= 1) {
 		word = used & 1 ? word_for(&t->all[i], key, &holder) : 0;
 		if (word && state_of(word) != STATE_PAUSED && holder != q->mount->number)
-			waits |= must_wait(q, &t->all[i], word, key);
+			is_kept |= !waits || must_wait(q, &t->all[i], word, key);
 	}
-	return waits;
+	return is_kept;
 }
 
-/* Returns whether another mount has any lease that is older than the request. CREATE may open a
- * file whose handle is not known yet, and may truncate it. */
-static bool waits_for_any(struct server_req *q)
+bool server_write_lease_any(const struct server_req *q)
 {
 	struct share_write_leases *t = q->client->server->share.write_leases;
 	uint64_t used = used_entries(t);
-	bool waits = false;
 
-	if (!q->write_leases_before)
-		q->write_leases_before = share_get(&t->number) + 1;
 	for (unsigned i = 0; used; i++, used >>= 1) {
-		struct share_write_lease *l = &t->all[i];
-		uint64_t word = used & 1 ? share_get(&l->word) : 0, key = share_get(&l->key);
+		unsigned state = used & 1 ? state_of(share_get(&t->all[i].word)) : STATE_FREE;
 
-		if ((state_of(word) == STATE_HELD || state_of(word) == STATE_ENDING) &&
-		    word >> STATE_BITS < q->write_leases_before &&
-		    share_get(&l->mount) != q->mount->number && share_get(&l->word) == word)
-			waits |= must_wait(q, l, word, key);
+		if ((state == STATE_HELD || state == STATE_ENDING) &&
+		    share_get(&t->all[i].mount) != q->mount->number)
+			return true;
 	}
-	return waits;
+	return false;
 }
 
 bool server_write_lease_waits(struct server_req *q)
 {
-	const struct fuse_create_in *create = server_req_arg(q);
+	struct share_write_leases *t = q->client->server->share.write_leases;
 	bool waits = false;
 
-	if (PLENUM_LIKELY(!used_entries(q->client->server->share.write_leases)) ||
-	    q->args.flags & FUSE_PROTO_REQ_REOPEN)
+	if (PLENUM_LIKELY(!used_entries(t)) || q->args.flags & FUSE_PROTO_REQ_REOPEN)
 		return false;
+	q->write_leases_ended = __atomic_load_n(&t->n_ended, __ATOMIC_SEQ_CST);
 	switch (q->in->opcode) {
 	case FUSE_INIT:
 	case FUSE_DESTROY:
@@ -370,23 +421,52 @@ bool server_write_lease_waits(struct server_req *q)
 	case FUSE_SETLK:
 	case FUSE_SETLKW:
 		return false;
+	case FUSE_LOOKUP:
 	case FUSE_CREATE:
-		return !(create->flags & O_EXCL) && waits_for_any(q);
+		/* Only then find the name again. */
+		if (q->hidden_key && is_kept_from(q, q->hidden_key, true))
+			return true;
+		q->hidden_key = 0;
+		break;
 	default:
 		break;
 	}
 	for (unsigned i = 0; i < ARRAY_SIZE(q->args.handles); i++)
 		if (q->args.handles[i].len)
-			waits |= is_kept_from(q, key_of(q, i));
+			waits |= is_kept_from(q, key_of(q, i), true);
 	return waits;
+}
+
+static bool has_ended_since(const struct server_req *q, uint64_t key)
+{
+	struct share_write_leases *t = q->client->server->share.write_leases;
+
+	return key && __atomic_load_n(&t->ended[key % SHARE_WRITE_LEASES_ENDED], __ATOMIC_SEQ_CST) >
+			      q->write_leases_ended;
 }
 
 bool server_write_lease_hides(struct server_req *q, const uint8_t *handle, size_t len)
 {
 	struct fuse_server *srv = q->client->server;
+	uint64_t key;
 
-	return !PLENUM_LIKELY(!used_entries(srv->share.write_leases)) &&
-	       is_kept_from(q, server_lease_key(srv, handle, len));
+	if (PLENUM_LIKELY(!used_entries(srv->share.write_leases)))
+		return false;
+	key = server_lease_key(srv, handle, len);
+	return is_kept_from(q, key, false) || has_ended_since(q, key);
+}
+
+bool server_write_lease_awaits(struct server_req *q, const uint8_t *handle, size_t len)
+{
+	struct fuse_server *srv = q->client->server;
+	uint64_t key;
+
+	if (PLENUM_LIKELY(!used_entries(srv->share.write_leases)))
+		return false;
+	key = server_lease_key(srv, handle, len);
+	if (is_kept_from(q, key, true))
+		q->hidden_key = key;
+	return q->hidden_key || has_ended_since(q, key);
 }
 
 bool server_write_lease_grant_read(struct server_req *q, const uint8_t *handle, size_t len,

@@ -20,15 +20,22 @@ bool server_write_lease_holds(struct server_req *q, uint32_t number);
 bool server_write_lease_return(struct server_req *q, uint32_t number);
 /* Ends all leases of a mount that has ended. */
 void server_write_leases_drop(struct server_mount *m);
+/* Returns whether the mount of c has the lease of the file that a request names first. */
+bool server_write_lease_is_held(const struct fuse_server_client *c,
+				const struct fuse_server_args *args);
 /* Returns whether the request must wait because another mount has the lease of an object that the
- * request names or, for CREATE, may open. */
+ * request names, or that server_write_lease_awaits() has found. */
 bool server_write_lease_waits(struct server_req *q);
+/* Returns whether another mount has any lease. */
+bool server_write_lease_any(const struct server_req *q);
 /* Grants a lease on names and attributes (server_lease_grant()), unless another mount has the lease
  * for writing. */
 bool server_write_lease_grant_read(struct server_req *q, const uint8_t *handle, size_t len,
 				   const struct fuse_attr *attr);
-/* Returns whether another mount has the lease of the file with this handle. The request has found
- * the file by its name: it must not show the file's attributes, but may be tried again. */
+/* The request has found the file with this handle by its name. Returns whether the request must not
+ * show the file's attributes: another mount has the lease, or had it when the request began.
+ * _awaits: the request will be tried again, and waits until the lease is returned. */
 bool server_write_lease_hides(struct server_req *q, const uint8_t *handle, size_t len);
+bool server_write_lease_awaits(struct server_req *q, const uint8_t *handle, size_t len);
 
 #endif

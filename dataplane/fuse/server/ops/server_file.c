@@ -200,7 +200,7 @@ static void create_then(struct server_req *q, const struct helper_result *r, int
 	       r->flags & HELPER_RESULT_NO_XATTRS);
 }
 
-void server_op_create(struct server_req *q)
+static void create_submit(struct server_req *q)
 {
 	const struct fuse_create_in *in = server_req_arg(q);
 	bool tmpfile = q->in->opcode == FUSE_TMPFILE;
@@ -217,6 +217,36 @@ void server_op_create(struct server_req *q)
 	if (in->open_flags & FUSE_OPEN_KILL_SUIDGID)
 		call->flags |= HELPER_KILL_PRIV;
 	server_helper_submit(q, call, HELPERS_QUICK, true, create_then);
+}
+
+/* Waits if the name belongs to a file that another mount has leased: CREATE opens and may truncate
+ * this file. */
+static void resolved_then(struct server_req *q, const struct helper_result *r, int fd)
+{
+	cleanup_close(&fd);
+	if (r->error == 0 && server_write_lease_awaits(q, r->handle, r->handle_len))
+		server_req_requeue(q);
+	else
+		create_submit(q);
+}
+
+/* A CREATE that may open an existing file first looks up the name while another mount has any
+ * lease. */
+void server_op_create(struct server_req *q)
+{
+	const struct fuse_create_in *in = server_req_arg(q);
+	struct helper_call *call;
+
+	if (q->in->opcode == FUSE_TMPFILE || in->flags & O_EXCL ||
+	    PLENUM_LIKELY(!server_write_lease_any(q))) {
+		create_submit(q);
+		return;
+	}
+	call = server_helper_call(q, HELPER_LOOKUP, 0);
+	if (!call)
+		return;
+	strcpy(call->name, server_req_name(q, sizeof(*in)));
+	server_helper_submit_raw(q, call, HELPERS_QUICK, false, resolved_then);
 }
 
 void server_open_reply(struct server_req *q, struct server_file *f)
@@ -544,6 +574,12 @@ static bool write_held(struct server_req *q)
 	if (!(q->args.flags & FUSE_PROTO_REQ_HELD))
 		return false;
 	if (in->size > 0) {
+		/* Without an entry in the table of changes, another worker would not see that this
+		 * WRITE is in progress when it ends the lease. The client tries again. */
+		if (q->untracked) {
+			server_reply_err(q, EAGAIN);
+			return true;
+		}
 		if (server_write_lease_holds(q, in->padding))
 			return false;
 		server_reply_err(q, ESTALE);

@@ -26,7 +26,7 @@ static void done_then(struct server_req *q, const struct helper_result *r, int f
 static bool is_hidden(struct server_req *q, const struct server_node *n)
 {
 	return q->in->opcode == FUSE_LOOKUP &&
-	       server_write_lease_hides(q, n->handle.bytes, n->handle.len);
+	       server_write_lease_awaits(q, n->handle.bytes, n->handle.len);
 }
 
 static void entry_then(struct server_req *q, const struct helper_result *r, int fd)
