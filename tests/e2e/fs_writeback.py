@@ -187,7 +187,7 @@ def steady(a, b, exp):
         if longest >= 1:
             os.kill(writer, signal.SIGKILL)
             sys.exit(f"the other client waited {longest:.3f} s")
-        time.sleep(1)
+        time.sleep(1)  # paces
     if status:
         sys.exit("the writer failed")
     print(f"# the other client waited up to {longest:.3f} s")

@@ -608,7 +608,7 @@ static void a_lease_does_not_end_while_held_data_are_written(void **state)
 	create_leased("f", &node, &fh);
 	*busy_of_first_lease() += 1;
 	first_lease()->since_ns -= 121 * NSEC_PER_SEC;
-	/* Each request for a lease looks for leases that nobody needs. */
+	/* Each request for a lease looks for leases that are too old. */
 	create_leased("g", &node2, &fh2);
 	write_leased(node2, fh2);
 	assert_int_equal(send_held(node, fh, 1, 99), -ESTALE);
