@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Leases of the server: no other client changes what a client may cache. */
 #include "dataplane/fuse/server/fuse_server_internal.h"
+#include "dataplane/fuse/server/objects/server_write_lease.h"
 #include "tests/lib/fuse/server_rig.h"
 
 static struct rig rig;
@@ -587,6 +588,46 @@ static void a_create_waits_only_for_the_lease_of_its_own_file(void **state)
 	assert_int_equal(attr.size, 0);
 }
 
+/* The file is not looked up again at each turn: helpers would have no time for other requests. */
+static void a_waiting_create_makes_no_helper_calls(void **state)
+{
+	struct fuse_create_in in = {.flags = O_WRONLY | O_CREAT | O_TRUNC, .mode = S_IFREG | 0644};
+	uint64_t node, fh;
+	uint32_t lease = create_leased("f", &node, &fh);
+	struct server_req *q;
+
+	begins_to_wait((struct rig_req){.op = FUSE_CREATE, .node = ROOT, RIG_ARG(in), .name = "f"});
+	q = rig.server->active;
+	while (q->hidden_key == 0)
+		rig_poll(&rig);
+	for (unsigned i = 0; i < 50; i++) {
+		assert_null(q->helper_call);
+		rig_poll(&rig);
+	}
+	assert_int_equal(send_held(node, fh, lease, 0), 0);
+	as(1);
+	assert_int_equal(rig_result(&rig, &waiting), 0);
+}
+
+/* The attributes may have been read before the held data arrived. */
+static void a_lease_that_ends_during_a_request_hides_the_old_attributes(void **state)
+{
+	uint64_t node, fh;
+	const struct fuse_handle *h;
+	struct server_req *q;
+
+	create_leased("f", &node, &fh);
+	h = &rig.nodes[node - 1];
+	begins_to_wait((struct rig_req){.op = FUSE_LOOKUP, .node = ROOT, .name = "f"});
+	q = rig.server->active;
+	assert_true(server_write_lease_hides(q, h->bytes, h->len));
+	server_write_leases_drop(clients[0]->mount);
+	assert_true(server_write_lease_hides(q, h->bytes, h->len));
+	assert_false(server_write_lease_waits(q));
+	assert_false(server_write_lease_hides(q, h->bytes, h->len));
+	assert_int_equal(rig_result(&rig, &waiting), 0);
+}
+
 /* Returns the number of changes of the leased file in progress, in the server's own table. */
 static uint32_t *busy_of_first_lease(void)
 {
@@ -668,6 +709,8 @@ int main(void)
 		ON("/dev/shm", a_full_lease_table_delays_no_change),
 		ON("/dev/shm", a_lookup_shows_the_held_data_of_another_client),
 		ON("/tmp", a_create_waits_only_for_the_lease_of_its_own_file),
+		ON("/tmp", a_waiting_create_makes_no_helper_calls),
+		ON("/dev/shm", a_lease_that_ends_during_a_request_hides_the_old_attributes),
 		ON("/dev/shm", a_lease_does_not_end_while_held_data_are_written),
 		ON("/dev/shm", changes_of_other_files_do_not_delay_the_return_of_a_lease),
 		ON("/dev/shm", a_client_that_returns_no_lease_loses_it_after_ten_seconds),
