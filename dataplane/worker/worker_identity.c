@@ -149,7 +149,7 @@ static void format_own(const char *host, const char *ip, int code, const char *w
 	if (code == -ENOKEY)
 		snprintf(text, size,
 			 WORKER_IDENTITY_REQUIRED
-			 ": this host requires an identity, and %.40s (%s) has none; run 'plenum "
+			 ": %.40s (%s) has no identity, and this host requires one; run 'plenum "
 			 "cluster identity' there",
 			 host, ip);
 	else if (code == -EKEYEXPIRED)

@@ -295,18 +295,6 @@ static void a_server_with_two_keys_proves_its_identity_by_each(void **state)
 	}
 }
 
-/* The server has accepted, and does not hear why the client does not come. */
-static void a_refused_server_keeps_one_session_at_most(void **state)
-{
-	snprintf(revoked[CLIENT][0].host, PLENUM_NAME_MAX, "%s", names[SERVER]);
-	revoked[CLIENT][0].epoch = 500;
-	n_revoked[CLIENT] = 1;
-	auth_begin();
-	auth_pass(3 * NSEC_PER_SEC);
-	assert_true(auth->ends[CLIENT].events[RUDP_SESSION_REFUSED] > 1);
-	assert_in_range(auth_sessions(SERVER), 0, 1);
-}
-
 /* A session without proof claims the revoked name. */
 static void a_revocation_ends_the_sessions_that_claim_the_name(void **state)
 {
@@ -499,7 +487,6 @@ int main(void)
 		T(a_revoked_host_is_refused),
 		T(a_revocation_ends_the_sessions_of_that_host_alone),
 		T(a_server_with_two_keys_proves_its_identity_by_each),
-		T(a_refused_server_keeps_one_session_at_most),
 		T(a_revocation_ends_the_sessions_that_claim_the_name),
 		T(only_a_proven_host_ends_its_earlier_sessions),
 		T(the_epoch_of_another_host_keeps_no_host_out),

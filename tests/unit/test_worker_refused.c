@@ -303,8 +303,7 @@ static void a_host_that_is_another_is_listed_with_both_names(void **state)
 			 "host-c"},
 		{-EKEYREVOKED, "identity-revoked: the identity of host-c is revoked (10.1.1.1)"},
 		{-EKEYEXPIRED, "identity-expired: the certificate of host-c has expired"},
-		{-ENOKEY, "identity-required: this host requires an identity, and host-a "
-			  "(10.1.1.1) has none"},
+		{-ENOKEY, "identity-required: host-a (10.1.1.1) has no identity"},
 	};
 	struct bench *b = *state;
 
@@ -326,7 +325,7 @@ static void a_refusal_by_the_peer_names_this_host(void **state)
 		int code;
 		const char *own, *by_peer;
 	} cases[] = {
-		{-ENOKEY, "host-s (10.1.1.1) has none", "this host has none"},
+		{-ENOKEY, "host-s (10.1.1.1) has no identity", "this host has none"},
 		{-EKEYREVOKED, "the identity of host-c is revoked (10.1.1.1)",
 		 "host-s (10.1.1.1) refuses this host"},
 		{-EKEYEXPIRED, "the certificate of host-c has expired (10.1.1.1)",
