@@ -464,7 +464,7 @@ static void set_wanted(struct cluster *c, const struct spec *s)
 	free(c->identity_dir);
 	c->identity_dir = cluster_identity_dir(s);
 	json_decref(c->wanted);
-	c->wanted = list_servers(s);
+	c->wanted = cluster_settings_servers(s);
 	if (c->setup.servers->n + json_array_size(c->wanted) > SERVERS_MAX)
 		servers_keep(c->setup.servers, c->wanted);
 }
@@ -630,7 +630,7 @@ static json_t *server_to_json(const struct cluster *c, const struct spec *s, con
 
 json_t *cluster_to_json(const struct cluster *c, const struct spec *s)
 {
-	json_t *list = json_array(), *hosts = list_servers(s), *host;
+	json_t *list = json_array(), *hosts = cluster_settings_servers(s), *host;
 	char text[REASON_FORMAT_MAX];
 	struct reason why;
 	const char *state;

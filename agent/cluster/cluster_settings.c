@@ -57,8 +57,7 @@ static int add_files(const struct spec_cluster *s, json_t *o, struct reason *why
 	return r;
 }
 
-/* Lists the names of the servers of this host's mounts. */
-static json_t *list_servers(const struct spec *s)
+json_t *cluster_settings_servers(const struct spec *s)
 {
 	json_t *seen = json_object(), *list = json_array();
 
@@ -86,8 +85,8 @@ char *cluster_settings_make(const struct cluster_setup *setup, const struct spec
 		json_array_append_new(endpoints, json_string(s->cluster.etcd[i]));
 	o = json_pack("{s:s, s:s, s:s, s:I, s:s, s:o, s:o, s:o}", "cluster", s->cluster.name,
 		      "host", s->host, "id", self->id, "epoch", (json_int_t)self->epoch, "nonce",
-		      self->nonce, "endpoints", endpoints, "servers", list_servers(s), "pools",
-		      cluster_pools_wanted(setup->pools, s));
+		      self->nonce, "endpoints", endpoints, "servers", cluster_settings_servers(s),
+		      "pools", cluster_pools_wanted(setup->pools, s));
 	if (s->cluster.identity != SPEC_IDENTITY_OFF)
 		json_object_set_new(o, "identity", json_true());
 	reason_set_text(why, "out of memory");

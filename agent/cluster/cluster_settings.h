@@ -9,5 +9,7 @@
  * why has the reason. */
 char *cluster_settings_make(const struct cluster_setup *setup, const struct spec *s,
 			    struct reason *why);
+/* Lists the names of the servers of this host's mounts. */
+json_t *cluster_settings_servers(const struct spec *s);
 
 #endif
