@@ -81,7 +81,7 @@ static void test_owner_requests_no_name_leases(void **state)
 	assert_int_equal(g->f->hello.init.unused[0],
 			 FUSE_PROTO_FEATURES &
 				 ~(FUSE_PROTO_FEATURE_LOCKS | FUSE_PROTO_FEATURE_RECLAIM |
-				   FUSE_PROTO_FEATURE_WRITE_BACK | FUSE_PROTO_FEATURE_NAMES));
+				   FUSE_PROTO_FEATURE_NAMES));
 	ends_down(&e);
 }
 
