@@ -544,7 +544,8 @@ static int edit(struct cluster_role *c, const struct privsep_cluster_edit *m)
 		answer_failed(m->id, CLUSTER_CONFLICT, POOL_NOT_REGISTERED);
 	else
 		answer_failed(m->id, CLUSTER_UNREACHABLE,
-			      c->kv ? "too many changes are made at once" : "not started yet");
+			      c->kv ? "too many requests about the document at once; try again"
+				    : "not started yet");
 	return 0;
 }
 

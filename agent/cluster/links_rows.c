@@ -172,7 +172,7 @@ static const char *get(const json_t *o, const char *name)
 	return text ? text : "";
 }
 
-/* Adds a row for a leg whose host has published none. */
+/* Returns a row with the verdict unknown, for a leg that its own host has not published. */
 static json_t *empty_row(const json_t *fault)
 {
 	json_t *leg = json_pack("{s:i, s:s, s:s, s:s, s:s}", "v", RECORDS_VERSION, "name",

@@ -45,8 +45,8 @@ void record_revoked_key(const char *cluster, char buf[KV_KEY_MAX]);
 int record_revoked_parse(const char *text, size_t len,
 			 void (*take)(void *user, const uint8_t p[IDENTITY_REVOCATION_BYTES]),
 			 void *user);
-/* Returns the highest epoch of the value's valid revocations of that host; 0: none. cluster: the
- * public part of the signing key. */
+/* Returns the highest epoch in the valid revocations of `host` in the text; 0: the text has none.
+ * cluster: the public part of the signing key. */
 uint64_t record_revoked_epoch(const char *text, size_t len,
 			      const uint8_t cluster[IDENTITY_KEY_BYTES], const char *host);
 /* Returns the value with that revocation in place of an earlier one of the same host, on the heap,

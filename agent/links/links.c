@@ -10,7 +10,7 @@
 #define DUTY_AGAIN_NS (100 * NSEC_PER_MSEC)
 #define HELP_AGAIN_NS (1500 * NSEC_PER_MSEC)
 #define HELP_LATER_NS (10 * NSEC_PER_SEC)
-#define SUSPECTS_MAX 3 /* hosts that a leg asks again at a time */
+#define SUSPECTS_MAX 3 /* maximum number of hosts that a leg asks again at the same time */
 #define MANY_FAULTS 3  /* hosts that fail together on a leg, a quarter of those known or more */
 /* Questions to hosts that do not answer; regular questions must not wait for them. */
 #define AGAIN_RATE (LINKS_QUESTIONS - LINKS_PROBES)
@@ -354,8 +354,9 @@ static void ask_helpers(struct links *l, struct links_leg *leg, uint32_t peer, u
 	}
 }
 
-/* Returns how long after the last question a host that does not answer is asked again. All hosts
- * with a verdict together get two questions a second. */
+/* Returns the pause before the next question to a host that does not answer. The pause grows with
+ * the number of such hosts, so that together they get about two questions a second, three at most.
+ */
 static uint64_t pause_of(const struct links_leg *leg, const struct links_peer *p)
 {
 	unsigned n = 0;

@@ -309,7 +309,8 @@ void rudp_session_from(const struct rudp_session *s, struct datagram_addr *ret);
 /* Client: returns the word of the last refusal ("" if it had none), and the address from which the
  * refusal came. */
 const char *rudp_session_refusal(const struct rudp_session *s, struct datagram_addr *ret_from);
-/* Client: returns whether the last refusal was this host's own, by ops->accepted. */
+/* Client: returns whether this client has refused the server last (by an error of ops->accepted),
+ * and not the server the client. */
 bool rudp_session_refused_here(const struct rudp_session *s);
 void *rudp_session_user(const struct rudp_session *s);
 /* Returns the protection of the session's packets; RUDP_SECURITY_NONE before the session is up. */

@@ -378,8 +378,8 @@ struct spec {
 	size_t n_networks;
 	struct spec_net *nets;
 	size_t n_nets;
-	/* always empty, because entries of `net-set:` are merged into `nets`, and entries of
-	 * `workers-set:` into `workers` */
+	/* only for the schema table, and always empty: entries of `net-set:` are merged into
+	 * `nets`, and entries of `workers-set:` into `workers` */
 	struct spec_net *net_sets;
 	size_t n_net_sets;
 	struct spec_worker *worker_sets;

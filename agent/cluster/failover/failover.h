@@ -27,8 +27,8 @@ void failover_key(enum failover_key key, const char *cluster, const char *export
 
 struct failover_record {
 	uint64_t epoch;		    /* 0: no host has served the export yet */
-	char host[PLENUM_NAME_MAX]; /* the holder, also if it no longer lives; "": it has released
-				       the export */
+	char host[PLENUM_NAME_MAX]; /* the host that holds the export, even if that host is dead;
+				       "": the last holder has released the export */
 	char id[CLUSTER_ID_MAX];    /* of its agent's state directory */
 	uint64_t token;		    /* random number of the agent's process that took the export */
 	char to[PLENUM_NAME_MAX];   /* the host for which it was released; "": any host */

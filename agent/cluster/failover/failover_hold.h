@@ -16,7 +16,8 @@ struct failover_report {
 	enum failover_state state;
 	uint64_t epoch;
 	uint64_t until_ns; /* clock_boot_ns() until which the worker may serve; 0: it must stop */
-	/* A worker that an earlier agent has left keeps its time, whatever until_ns is. */
+	/* Whether this host may serve is not decided yet. A worker of an earlier agent then serves
+	 * until the time that it got from that agent, whatever until_ns is. */
 	bool undecided;
 	char holder[PLENUM_NAME_MAX]; /* "": none */
 };

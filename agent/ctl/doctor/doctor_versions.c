@@ -148,8 +148,9 @@ static void run_drivers(const struct doctor_host *p, const struct doctor_check *
 				row->module) < 0 ||
 		    !version_is_older(version, row->min))
 			continue;
-		doctor_report(r, row->worst, "%s is driver %s %s; %s or later is needed",
-			      row->module, row->name, version, row->min);
+		doctor_report(r, row->worst,
+			      "module %s is version %s of %s; version %s or later is needed",
+			      row->module, version, row->name, row->min);
 		doctor_advise(r, "install %s %s or later, or %s", row->name, row->min,
 			      is_kernels_own(version) ? "run a later kernel"
 						      : "use the kernel's own driver");

@@ -385,9 +385,11 @@ static void check_switches(const struct doctor_host *p, struct doctor_result *r)
 			"cables are crossed: leg %s, label %s, is at switch %s, and %s, label "
 			"%s, at %s",
 			a->name, a->label, at_a, b->name, b->label, at_b);
-		doctor_advise(r,
-			      "swap the cables of %s and %s, or plenum net label %s %s and %s %s",
-			      a->ifname, b->ifname, a->name, at_a, b->name, at_b);
+		doctor_advise(
+			r,
+			"swap the cables of %s and %s, or correct the labels: 'plenum net label "
+			"%s %s', 'plenum net label %s %s', 'plenum apply'",
+			a->ifname, b->ifname, a->name, at_a, b->name, at_b);
 	}
 }
 

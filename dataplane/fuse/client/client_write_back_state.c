@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which data the client holds, for those parts of the client that write-back itself calls. */
+/* Answers which data write-back holds. This is apart from client_write_back.c, because modules that
+ * client_write_back.c calls ask it too. */
 #include "dataplane/fuse/client/client_write_back.h"
 #include "dataplane/fuse/client/fuse_client_internal.h"
 

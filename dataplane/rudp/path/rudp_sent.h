@@ -126,8 +126,7 @@ static inline bool rudp_sent_in_flight(const struct pkt_rec *rec)
 {
 	return rec->state == PKT_IN_FLIGHT || rec->state == PKT_COPIED;
 }
-/* Returns the start of the time in which no packet in flight was acknowledged, from any source
- * port. */
+/* Returns since when the peer has acknowledged no packet of this path, whatever its source port. */
 static inline uint64_t rudp_sent_silent_since(const struct rudp_sent *t)
 {
 	return MAX_OF(t->progress_ns, t->any_ns);

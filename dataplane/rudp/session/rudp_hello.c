@@ -62,7 +62,8 @@ void rudp_hello_start_again(struct rudp_session *s, uint64_t now)
 void rudp_hello_start(struct rudp_session *s, uint64_t now)
 {
 	for (unsigned i = 0; i < RUDP_PATHS_MAX; i++)
-		if (s->paths[i].state != PATH_NONE) /* do not access the memory of unused paths */
+		if (s->paths[i].state !=
+		    PATH_NONE) /* a write would allocate memory for unused paths */
 			s->paths[i].state = PATH_NONE;
 	s->n_paths = 0;
 	s->handshake->chosen = false;

@@ -306,8 +306,8 @@ void client_reads_start(struct fuse_client *f, uint64_t now_ns)
 			reading_resolve(f, i, now_ns);
 		}
 	}
-	/* Set the time of the last read, so that the memory of the predecessor's requests is freed
-	 * later as well. */
+	/* As if a request was read now: client_reads_tick() then also frees the memory that the
+	 * predecessor's requests used. */
 	f->read_ns = now_ns;
 	__atomic_store_n(&f->reads->posted, ~0ULL >> (64 - MOUNT_WORKER_READS), __ATOMIC_SEQ_CST);
 	/* A predecessor may have died after it set a word and before it set the bit. */

@@ -28,10 +28,10 @@ struct client_worker {
 	 * the value. */
 	struct client_slot *slots[MOUNT_WORKER_SLOTS_ALL];
 	unsigned n_out;
-	bool touched; /* buffers of the mount worker's area were used, so they may have pages */
+	bool touched; /* buffers of the mount worker's area were used, so they may occupy memory */
 	uint64_t served_ns; /* when the mount worker was last alive and had a session */
-	uint64_t away_ns; /* when the mount worker went away with unfinished requests; 0: it is not
-			     away */
+	uint64_t away_ns;   /* since when the mount worker is away with unfinished requests; 0:
+			       otherwise */
 };
 
 #define CLIENT_SIGNALS 32U

@@ -14,7 +14,7 @@
 /* Maximum number of files that stay pinned for clients that may never reconnect. */
 #define PROVISIONAL_MAX 512U
 
-/* Interval of the checks for unnecessary pins while some pins could not be released. */
+/* Pause between two searches for pins that are no longer needed, while some may become so. */
 #define SWEEP_NS (100 * NSEC_PER_MSEC)
 
 static bool pin_is_of(const struct state_pin *rec, const struct fuse_handle *h)
