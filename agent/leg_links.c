@@ -176,10 +176,11 @@ static json_t *leg_to_json(const struct links_watch_leg *leg)
 	const struct links_opinion *o = &leg->opinion;
 	char ip[IP_ADDR_STR_MAX], text[REASON_FORMAT_MAX];
 
-	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:b}", "name", leg->name, "ip",
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:b}", "name", leg->name, "ip",
 			 ip_addr_format(&leg->ip.addr, ip, sizeof(ip)), "network", leg->network,
 			 "verdict", links_verdict_to_string(o->verdict), "reason",
-			 reason_format(&o->why, text, sizeof(text)), "session", (int)o->by_paths);
+			 reason_format(&o->why, text, sizeof(text)), "session", (int)o->by_paths,
+			 "probed", leg->error >= 0);
 }
 
 static void add_numbers(json_t *o, const struct links_report *r)

@@ -10,6 +10,7 @@
 #include "agent/cluster/discovery.h"
 #include "agent/cluster/http_client.h"
 #include "agent/cluster/links_members.h"
+#include "agent/cluster/links_rows.h"
 #include "agent/cluster/member.h"
 #include "agent/cluster/pool.h"
 #include "agent/cluster/rollout/rollout_edit.h"
@@ -284,6 +285,17 @@ static void on_members(void *user, const char *text)
 		report(&m, fd);
 }
 
+/* Returns whether this host has a leg that probes others, so that it needs their addresses. */
+static bool probes(const struct cluster_role *c)
+{
+	const char *host = text_of(c->setup, "host");
+	json_t *member = c->links ? links_rows_member(host, c->links, strlen(c->links)) : NULL;
+	const bool found = member != NULL;
+
+	json_decref(member);
+	return found;
+}
+
 static int open_links(struct cluster_role *c)
 {
 	const struct links_members_setup setup = {.loop = c->loop,
@@ -295,7 +307,7 @@ static int open_links(struct cluster_role *c)
 						  .user = c};
 	int r = links_members_new(&setup, &c->members);
 
-	if (r >= 0 && c->links)
+	if (r >= 0 && probes(c))
 		links_members_begin(c->members);
 	return r;
 }
@@ -435,7 +447,7 @@ static int publish(struct cluster_role *c, const struct privsep_cluster_text *m,
 	if (r >= 0 && m->what == PRIVSEP_CLUSTER_LINKS_RECORD) {
 		free(c->links);
 		c->links = strdup(text);
-		if (c->members)
+		if (c->members && probes(c))
 			links_members_begin(c->members);
 	}
 	if (r < 0 || !c->member)

@@ -15,14 +15,14 @@ struct links_members {
 	json_t *list;		/* hosts read in this round; NULL: no round is active */
 	bool wrapped;		/* the round continues at the first key */
 	char *told;
-	size_t n_told;
+	size_t n_hosts; /* whose records this round has read, also of those that answer no probes */
 };
 
 static void arm(struct links_members *m)
 {
 	(void)loop_timer_arm(m->timer,
-			     member_jitter(m->n_told < LINKS_MEMBERS_FEW ? LINKS_MEMBERS_FIRST_NS
-									 : LINKS_MEMBERS_READ_NS));
+			     member_jitter(m->n_hosts < LINKS_MEMBERS_FEW ? LINKS_MEMBERS_FIRST_NS
+									  : LINKS_MEMBERS_READ_NS));
 }
 
 static void end_round(struct links_members *m, bool good)
@@ -30,7 +30,6 @@ static void end_round(struct links_members *m, bool good)
 	char *text = good ? json_dumps(m->list, JSON_COMPACT) : NULL;
 
 	if (text) {
-		m->n_told = json_array_size(m->list);
 		if (!m->told || strcmp(text, m->told) != 0)
 			m->setup.on_members(m->setup.user, text);
 		free(m->told);
@@ -47,8 +46,10 @@ static void take(struct links_members *m, const struct kv_pair *p)
 {
 	const char *host = record_host(RECORD_LINKS, m->cluster, p->key);
 
-	if (host && strcmp(host, m->host) != 0 && json_array_size(m->list) < LINKS_MEMBERS_MAX)
-		json_array_append_new(m->list, links_rows_member(host, p->value, p->len));
+	if (!host || strcmp(host, m->host) == 0 || json_array_size(m->list) >= LINKS_MEMBERS_MAX)
+		return;
+	m->n_hosts++;
+	json_array_append_new(m->list, links_rows_member(host, p->value, p->len));
 }
 
 static void on_keys(void *user, const struct kv_answer *a)
@@ -90,6 +91,7 @@ static int on_timer(void *user)
 	(void)!getrandom(&random, sizeof(random), GRND_NONBLOCK);
 	record_key_random(m->cluster, random, m->first);
 	m->wrapped = false;
+	m->n_hosts = 0;
 	m->list = json_array();
 	if (!m->list || read_some(m) < 0)
 		end_round(m, false);

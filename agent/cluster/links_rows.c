@@ -77,6 +77,13 @@ static bool is_by_session(const json_t *row)
 	return source && strncmp(source, "session of ", strlen("session of ")) == 0;
 }
 
+/* Returns whether the leg's host has no socket for probes on it, so that it answers none. Records
+ * of older agents do not say so. */
+static bool is_unprobed(const json_t *leg)
+{
+	return json_is_false(json_object_get(leg, "probed"));
+}
+
 /* ---- the rows of a record ---- */
 
 static json_t *own_row(const char *host, const json_t *leg, const json_t *record, uint64_t now_ms)
@@ -104,6 +111,8 @@ static json_t *own_row(const char *host, const json_t *leg, const json_t *record
 					    : json_null());
 	if (row && by_session)
 		json_object_set_new(row, "session", json_true());
+	if (row && is_unprobed(leg))
+		json_object_set_new(row, "probed", json_false());
 	json_decref(name);
 	json_decref(of);
 	return row;
@@ -149,17 +158,17 @@ json_t *links_rows_member(const char *host, const char *text, size_t len)
 	json_t *record = load(text, len), *legs = json_array(), *o;
 	size_t i;
 
-	if (!record) {
-		json_decref(legs);
-		return NULL;
-	}
 	json_array_foreach (json_object_get(record, "legs"), i, o)
-		if (i < LEGS_MAX)
+		if (i < LEGS_MAX && !is_unprobed(o))
 			json_array_append_new(legs,
 					      json_pack("{s:o, s:o, s:o}", "name",
 							text_of(o, "name"), "ip", text_of(o, "ip"),
 							"network", text_of(o, "network")));
 	json_decref(record);
+	if (json_array_size(legs) == 0) {
+		json_decref(legs);
+		return NULL;
+	}
 	return json_pack("{s:s, s:o}", "host", host, "legs", legs);
 }
 
@@ -210,6 +219,8 @@ static void take_fault(json_t *row, const json_t *fault)
 	const json_int_t n = json_integer_value(json_object_get(row, "reports"));
 	const char *verdict = get(fault, "verdict");
 
+	if (is_unprobed(row))
+		return;
 	json_object_set_new(row, "reports", json_integer(n + 1));
 	if (strcmp(get(row, "verdict"), "own-leg") == 0)
 		return;
@@ -298,6 +309,7 @@ json_t *links_rows_merge(const json_t *list)
 	json_object_foreach (rows, id, row) {
 		json_object_set_new(row, "reason", explain(rows, row));
 		json_object_del(row, "session");
+		json_object_del(row, "probed");
 		if (!json_object_get(row, "reports"))
 			json_object_set_new(row, "reports", json_integer(0));
 		json_array_append(merged, row);

@@ -121,6 +121,7 @@ static void check_links(const char *value, size_t len)
 		demand(json_is_string(json_object_get(row, "source")));
 		demand(json_is_string(json_object_get(row, "reason")));
 		demand(!json_object_get(row, "session"));
+		demand(!json_object_get(row, "probed"));
 	}
 	json_decref(member);
 	json_decref(rows);

@@ -193,6 +193,33 @@ static void sessions_count_more_than_probes_of_others(void **state)
 	json_decref(list);
 }
 
+/* No socket of the kernel has the address of leg y, so it answers no probes. */
+static void a_leg_that_answers_no_probes_is_not_asked_and_not_blamed(void **state)
+{
+	static const char unprobed[] =
+		RECORD("{\"name\":\"y\",\"ip\":\"10.1.0.2\",\"verdict\":\"unknown\","
+		       "\"reason\":\"not probed: none\",\"probed\":false}",
+		       "");
+	static const char both[] =
+		RECORD(OWN("x", "ok") ",{\"name\":\"y\",\"ip\":\"10.1.0.2\",\"probed\":false}", "");
+	static const char fault[] = RECORD(OWN("x", "ok"), FAULT("a", "y", "peer-leg"));
+	json_t *list = json_array(), *rows, *member;
+
+	assert_null(links_rows_member("a", unprobed, strlen(unprobed)));
+	member = links_rows_member("a", both, strlen(both));
+	assert_int_equal(json_array_size(json_object_get(member, "legs")), 1);
+	json_decref(member);
+	assert_int_equal(links_rows_add(list, "a", unprobed, strlen(unprobed), 1061000), 0);
+	assert_int_equal(links_rows_add(list, "b", fault, strlen(fault), 1061000), 0);
+	rows = links_rows_merge(list);
+	assert_string_equal(text_in(rows, "a/y", "verdict"), "unknown");
+	assert_string_equal(text_in(rows, "a/y", "reason"), "not probed: none");
+	assert_int_equal(json_integer_value(json_object_get(row_of(rows, "a/y"), "reports")), 0);
+	assert_null(json_object_get(row_of(rows, "a/y"), "probed"));
+	json_decref(rows);
+	json_decref(list);
+}
+
 static void keys_of_links_begin_with_a_hash(void **state)
 {
 	char one[KV_KEY_MAX], other[KV_KEY_MAX], any[KV_KEY_MAX], end[KV_KEY_MAX];
@@ -217,6 +244,7 @@ int main(void)
 		cmocka_unit_test(a_firewall_that_drops_all_probes_is_no_fault),
 		cmocka_unit_test(a_row_says_where_its_verdict_comes_from),
 		cmocka_unit_test(sessions_count_more_than_probes_of_others),
+		cmocka_unit_test(a_leg_that_answers_no_probes_is_not_asked_and_not_blamed),
 		cmocka_unit_test(keys_of_links_begin_with_a_hash),
 	};
 
