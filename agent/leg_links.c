@@ -32,8 +32,12 @@ struct leg_links {
 
 static bool is_used(const struct agent *a)
 {
-	return a->running.spec && a->running.plan && a->running.inv &&
-	       cluster_is_used(a->cluster) && a->running.spec->cluster.probe_legs;
+	return a->running.spec && a->running.plan && a->running.inv && cluster_is_used(a->cluster);
+}
+
+static bool probes(const struct agent *a)
+{
+	return is_used(a) && a->running.spec->cluster.probe_legs;
 }
 
 /* Returns a worker's address on the leg. A standby port has the address of another leg. */
@@ -61,7 +65,8 @@ static size_t list_legs(const struct agent *a, struct links_watch_leg legs[PLENU
 			continue;
 		legs[n] = (struct links_watch_leg){.ifindex = link->ifindex,
 						   .mtu = port->mtu ? port->mtu : link->mtu,
-						   .ip = port->ip};
+						   .ip = port->ip,
+						   .blocked = probes(a) ? 0 : -ECANCELED};
 		memcpy(legs[n].name, info->name, sizeof(legs[n].name));
 		memcpy(legs[n].network, info->network, sizeof(legs[n].network));
 		memcpy(legs[n].ifname, link->name, sizeof(legs[n].ifname));
@@ -97,7 +102,7 @@ static void set_legs(struct agent *a)
 	struct links_watch_leg legs[PLENUM_LEGS_MAX];
 	size_t n = list_legs(a, legs);
 
-	if (l->keys.n == 0)
+	if (probes(a) && l->keys.n == 0)
 		n = 0;
 	links_watch_set(l->watch, n ? a->running.spec->host : "", legs, n, &l->keys);
 }
@@ -304,7 +309,7 @@ static int on_timer(void *user)
 
 	legs = links_watch_legs(a->leg_links->watch, &n);
 	for (size_t i = 0; i < n; i++)
-		fails |= legs[i].error < 0;
+		fails |= legs[i].error < 0 && legs[i].error != -ECANCELED;
 	if (fails)
 		set_legs(a);
 	update(a);
@@ -315,7 +320,7 @@ void leg_links_take_plan(struct agent *a)
 {
 	if (!a->leg_links)
 		return;
-	if (!is_used(a) || !read_keys(a, &a->leg_links->keys))
+	if (!probes(a) || !read_keys(a, &a->leg_links->keys))
 		a->leg_links->keys = (struct links_keys){.n = 0};
 	set_legs(a);
 	update(a);

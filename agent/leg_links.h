@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Probes the legs of the plan in force while this host is in a cluster (agent/links), publishes
+ * Probes the legs of the plan in force if cluster.probe-legs asks for it (agent/links), publishes
  * what the probes find, and reports a leg of this host that no host answers as a problem. The
  * member `links` of struct agent has the findings.
  */

@@ -20,7 +20,9 @@ static unsigned paths_of(const struct links_watch_leg *leg, const struct links_e
 
 static void judge_unprobed(const struct links_watch_leg *leg, struct links_opinion *ret)
 {
-	if (leg->error == -EADDRNOTAVAIL)
+	if (leg->error == -ECANCELED)
+		reason_set_text(&ret->why, "not probed: cluster.probe-legs is false on this host");
+	else if (leg->error == -EADDRNOTAVAIL)
 		reason_set_text(&ret->why, "not probed: this host's kernel does not have the "
 					   "address of this leg, and no session uses the leg");
 	else

@@ -142,7 +142,8 @@ static void send_members(struct links_watch *w)
 static void send_all(struct links_watch *w)
 {
 	for (size_t i = 0; i < w->n_legs; i++)
-		hand_over(w, &w->legs[i]);
+		if (w->legs[i].blocked == 0)
+			hand_over(w, &w->legs[i]);
 	send_settings(w);
 	send_members(w);
 }
@@ -216,9 +217,10 @@ static bool shares_socket(const struct links_watch_leg *a, const struct links_wa
 
 static bool is_same(const struct links_watch_leg *a, const struct links_watch_leg *b)
 {
-	return a->ifindex == b->ifindex && a->mtu == b->mtu && strcmp(a->name, b->name) == 0 &&
-	       strcmp(a->network, b->network) == 0 && strcmp(a->ifname, b->ifname) == 0 &&
-	       a->ip.len == b->ip.len && ip_addr_equal(&a->ip.addr, &b->ip.addr);
+	return a->ifindex == b->ifindex && a->mtu == b->mtu && a->blocked == b->blocked &&
+	       strcmp(a->name, b->name) == 0 && strcmp(a->network, b->network) == 0 &&
+	       strcmp(a->ifname, b->ifname) == 0 && a->ip.len == b->ip.len &&
+	       ip_addr_equal(&a->ip.addr, &b->ip.addr);
 }
 
 static const struct links_watch_leg *find(const struct links_watch *w, uint32_t ifindex)
@@ -229,7 +231,7 @@ static const struct links_watch_leg *find(const struct links_watch *w, uint32_t 
 	return NULL;
 }
 
-/* Closes the sockets of former legs in the process. */
+/* Closes the sockets of former and of blocked legs in the process. */
 static void drop_others(struct links_watch *w, const struct links_watch_leg *legs, size_t n)
 {
 	for (size_t i = 0; i < w->n_legs; i++) {
@@ -238,7 +240,7 @@ static void drop_others(struct links_watch *w, const struct links_watch_leg *leg
 		bool stays = false;
 
 		for (size_t k = 0; k < n; k++)
-			stays |= legs[k].ifindex == w->legs[i].ifindex;
+			stays |= legs[k].ifindex == w->legs[i].ifindex && legs[k].blocked == 0;
 		if (!stays && w->role)
 			(void)child_role_send(w->role, &m, -1);
 	}
@@ -250,6 +252,7 @@ void links_watch_set(struct links_watch *w, const char *host, const struct links
 	struct links_watch_leg kept[PLENUM_LEGS_MAX];
 	bool changed = n != w->n_legs || strcmp(host, w->host) != 0 ||
 		       memcmp(keys, &w->keys, sizeof(*keys)) != 0;
+	size_t n_open = 0;
 
 	n = MIN_OF(n, (size_t)PLENUM_LEGS_MAX);
 	drop_others(w, legs, n);
@@ -257,13 +260,14 @@ void links_watch_set(struct links_watch *w, const char *host, const struct links
 		const struct links_watch_leg *was = find(w, legs[i].ifindex);
 
 		kept[i] = legs[i];
-		kept[i].error = 0;
+		kept[i].error = legs[i].blocked;
+		n_open += legs[i].blocked == 0;
 		kept[i].report = (struct links_report){.ifindex = 0};
 		if (was && is_same(was, &legs[i]) && was->error == 0) {
 			kept[i] = *was;
 			continue;
 		}
-		if (w->role && !(was && shares_socket(was, &legs[i])))
+		if (w->role && kept[i].error == 0 && !(was && shares_socket(was, &legs[i])))
 			hand_over(w, &kept[i]);
 		changed |= !was || !is_same(was, &legs[i]) || kept[i].error == 0;
 	}
@@ -271,7 +275,7 @@ void links_watch_set(struct links_watch *w, const char *host, const struct links
 	w->n_legs = n;
 	w->keys = *keys;
 	memcpy(w->host, host, sizeof(w->host));
-	if (n == 0)
+	if (n_open == 0)
 		w->role = child_role_free(w->role);
 	else if (!w->role)
 		start(w);

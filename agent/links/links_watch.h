@@ -2,7 +2,7 @@
 /*
  * The monitor's side of the probes of legs: opens a UDP socket for each leg, bound to the leg's
  * address and device, runs the process of the role `links`, which probes through these sockets, and
- * keeps its reports. Without legs there is no process.
+ * keeps its reports. Without legs that are probed there is no process.
  */
 #ifndef PLENUM_AGENT_LINKS_WATCH_H
 #define PLENUM_AGENT_LINKS_WATCH_H
@@ -19,8 +19,9 @@ struct links_watch_leg { /* the caller sets the first members */
 	char name[PLENUM_NAME_MAX], network[PLENUM_NAME_MAX], ifname[IFNAMSIZ];
 	uint32_t ifindex, mtu;
 	struct ip_prefix ip;
+	int blocked; /* why to open no socket, as negative errno; 0: open one */
 	/* The members below are set by this module. */
-	int error; /* why the socket cannot be opened, as negative errno; 0: it is open */
+	int error;		      /* why there is no socket, as negative errno; 0: it is open */
 	struct links_report report;   /* ifindex 0: there is none yet */
 	struct links_opinion opinion; /* by links_watch_judge() */
 };

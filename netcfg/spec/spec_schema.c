@@ -711,7 +711,7 @@ static const struct spec_key cluster_keys[] = {
 		 " whose values count first, and keeps them in plenum.d/00-cluster.yaml. off: the host ignores rollouts and that file.\n"
 		 "Who may write to etcd can then change the networks, legs, ha, peers, policy, rdma and port of this host, and"
 		 " no other section."},
-	{"probe-legs", SPEC_TYPE_BOOL, .fallback = "true", FIELD(spec_cluster, probe_legs), .example = "false",
+	{"probe-legs", SPEC_TYPE_BOOL, .fallback = "false", FIELD(spec_cluster, probe_legs), .example = "true",
 	 .help = "Whether the legs of this host probe legs of other hosts of the cluster, and answer their probes, on UDP port 7410.\n"
 		 "Each leg sends 3 packets a second, at most 6 while a host does not answer, whatever the number of hosts."
 		 " 'plenum cluster links' shows what they find. It needs cluster.etcd."},

@@ -209,7 +209,7 @@ static const struct row rows[] = {
 	{"cluster.config", "name: prod",
 	 "name: prod, etcd: [\"http://10.0.0.1:2379\"], config: follow", TELLS_AGENT},
 	{"cluster.probe-legs", "name: prod",
-	 "name: prod, etcd: [\"http://10.0.0.1:2379\"], probe-legs: false", TELLS_AGENT},
+	 "name: prod, etcd: [\"http://10.0.0.1:2379\"], probe-legs: true", TELLS_AGENT},
 	/* The modes are one choice: what a bond's keys do is in the golden plans of bonds. */
 	{"ha.", NULL, NULL, TELLS_LATER},
 	/* A leg with a shared subnet, which this base does not have: tested in its golden plans. */

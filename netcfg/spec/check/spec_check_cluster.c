@@ -94,7 +94,7 @@ void spec_check_cluster(struct spec_reader *r)
 		check_error(r, &c->pos, "config",
 			    "the document is in the cluster's etcd, and this host has no "
 			    "cluster.etcd; write cluster.etcd, or remove 'config'");
-	if (c->n_etcd == 0 && !c->probe_legs)
+	if (c->n_etcd == 0 && c->probe_legs)
 		check_error(r, &c->pos, "probe-legs",
 			    "legs find one another in the cluster's etcd, and this host has no "
 			    "cluster.etcd; write cluster.etcd, or remove 'probe-legs'");
