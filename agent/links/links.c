@@ -232,6 +232,10 @@ static void judge_leg(const struct links *l, struct links_leg *leg, uint64_t now
 	const uint64_t since = MAX_OF(leg->heard_ns, leg->begun_ns);
 	unsigned asked, answering;
 
+	/* A leg stays at fault until something is heard. Hosts that are new in the list, and were
+	 * not asked often enough yet, change nothing. */
+	if (leg->verdict == LINKS_OWN_LEG && leg->n_peers && leg->unanswered)
+		return;
 	links_count(leg, &asked, &answering);
 	if (leg->heard_ns && leg->unanswered < needed(leg)) {
 		leg->alone = false;

@@ -459,6 +459,27 @@ static void a_host_that_survives_all_others_does_not_blame_its_legs(void **state
 	}
 }
 
+/* The agent reads other hosts from etcd every half minute, other ones each time. */
+static void a_dead_leg_stays_dead_while_the_known_hosts_change(void **state)
+{
+	world(100, 6, key);
+	run(10 * NSEC_PER_SEC);
+	w.dead[5][0] = true;
+	run(3 * NSEC_PER_SEC);
+	assert_int_equal(own(5, 0), LINKS_OWN_LEG);
+	for (int round = 0; round < 5; round++) {
+		learn(5);
+		w.due[5] = 0;
+		for (int i = 0; i < 300; i++) {
+			run(10 * NSEC_PER_MSEC);
+			assert_int_equal(own(5, 0), LINKS_OWN_LEG);
+		}
+	}
+	w.dead[5][0] = false;
+	run(3 * NSEC_PER_SEC);
+	assert_int_equal(own(5, 0), LINKS_OK);
+}
+
 /* The process reports whether an answer has ever arrived. */
 static void a_leg_knows_whether_a_probe_was_ever_answered(void **state)
 {
@@ -650,6 +671,7 @@ int main(void)
 		WORLD_TEST(a_dead_leg_is_found_in_a_network_that_loses_packets),
 		WORLD_TEST(full_packets_that_are_lost_are_a_loss_and_no_dead_leg),
 		WORLD_TEST(a_host_that_survives_all_others_does_not_blame_its_legs),
+		WORLD_TEST(a_dead_leg_stays_dead_while_the_known_hosts_change),
 		WORLD_TEST(a_leg_knows_whether_a_probe_was_ever_answered),
 		WORLD_TEST(a_refusal_by_the_kernel_proves_the_leg),
 		WORLD_TEST(answers_are_as_long_as_the_question_and_limited),
