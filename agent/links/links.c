@@ -532,6 +532,7 @@ static void answer(const struct links *l, struct links_leg *leg, const struct ip
 		send_packet(l, leg, from, &pong, len);
 }
 
+/* An answer proves that the leg sends and receives. */
 static void heard(struct links *l, struct links_leg *leg, uint64_t now)
 {
 	leg->heard_ns = now;
@@ -622,9 +623,9 @@ bool links_hear(struct links *l, uint32_t ifindex, const struct ip_addr *from, c
 		return false;
 	switch (p.type) {
 	case LINKS_PING:
+		/* It does not prove that packets of this leg arrive anywhere, so it is not
+		 * heard(). */
 		answer(l, leg, from, &p, len, now);
-		if (l->keys.secret) /* otherwise the sender's address proves nothing */
-			heard(l, leg, now);
 		break;
 	case LINKS_PONG:
 		good = take_pong(l, leg, from, &p, now);

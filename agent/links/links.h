@@ -25,7 +25,7 @@
 /* Time between questions to a host that does not answer: before the verdict and after it. */
 #define LINKS_AGAIN_NS (150 * NSEC_PER_MSEC)
 #define LINKS_FAULTY_NS NSEC_PER_SEC
-/* A leg that receives nothing for this time, although it asks, may be at fault. */
+/* A leg that receives no answer for this time, although it asks, may be at fault. */
 #define LINKS_SILENCE_NS (900 * NSEC_PER_MSEC)
 
 const char *links_verdict_to_string(enum links_verdict v);
@@ -80,7 +80,7 @@ struct links_leg { /* the caller sets the first members */
 	struct links_bucket questions, helps, answers, sources[LINKS_SOURCES];
 	uint64_t next_ns;	/* next regular question */
 	uint64_t begun_ns;	/* since when the leg asks */
-	uint64_t heard_ns;	/* last valid packet */
+	uint64_t heard_ns;	/* last answer */
 	unsigned unanswered;	/* questions without an answer since heard_ns */
 	uint64_t history, full; /* latest regular questions, bit 0 the last: 1 lost */
 	uint64_t doubt; /* as history, with further lost questions to hosts that answered later */

@@ -53,8 +53,8 @@ static void judge_silent(const struct links_watch_leg *leg, const struct links_e
 	ret->verdict = LINKS_OWN_LEG;
 	ret->dead = true;
 	reason_set(&ret->why, "leg-unreachable",
-		   "none of the %u hosts that %s (%s) asks answers, and no packet of a host "
-		   "arrives there; check the cable, the switch port and its VLAN",
+		   "none of the %u hosts that %s (%s) asks answers, but other legs get answers; "
+		   "check the cable, the switch port and its VLAN",
 		   r->asked, leg->name, leg->ifname);
 }
 

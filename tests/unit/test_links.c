@@ -36,6 +36,7 @@ static struct {
 	unsigned loss_percent;		    /* of each packet */
 	bool full_lost;			    /* packets larger than the head are lost */
 	bool dead[HOSTS_MAX][LEGS];	    /* the leg's cable is cut */
+	bool mute[HOSTS_MAX][LEGS];	    /* the leg receives, but what it sends is lost */
 	uint32_t blocked_to, blocked_below; /* hosts below do not reach blocked_to on leg 0 */
 	uint32_t halves; /* on leg 0, hosts below reach only one another, and so do the others */
 	uint64_t pings, asks, answers, pings_of[HOSTS_MAX];
@@ -70,7 +71,8 @@ static uint32_t host_of(const struct ip_addr *ip)
 
 static bool is_lost(uint32_t from, uint32_t to, uint32_t leg, size_t len)
 {
-	if (w.dead[from][leg] || w.dead[to][leg] || (w.full_lost && len > LINKS_HEAD_BYTES))
+	if (w.dead[from][leg] || w.mute[from][leg] || w.dead[to][leg] ||
+	    (w.full_lost && len > LINKS_HEAD_BYTES))
 		return true;
 	if (leg == 0 && w.blocked_below &&
 	    ((from < w.blocked_below && to == w.blocked_to) ||
@@ -459,6 +461,29 @@ static void a_host_that_survives_all_others_does_not_blame_its_legs(void **state
 	}
 }
 
+/* The questions of the others arrive, but prove nothing about what the leg sends. */
+static void a_leg_that_cannot_send_blames_itself_and_no_other(void **state)
+{
+	struct links_report r;
+
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		world(seed % 2 ? 30 : 6, seed, key);
+		run(10 * NSEC_PER_SEC + seed * 37 * NSEC_PER_MSEC);
+		w.mute[5][0] = true;
+		for (int i = 0; i < 1000; i++) {
+			run(10 * NSEC_PER_MSEC);
+			links_report_make(&w.hosts[5].legs[0], &r);
+			for (uint32_t k = 0; k < r.n_faults; k++)
+				assert_int_equal(r.faults[k].verdict, LINKS_UNKNOWN);
+			assert_true(i < 400 || own(5, 0) == LINKS_OWN_LEG);
+		}
+		assert_int_equal(findings_but(5), 0);
+		w.mute[5][0] = false;
+		run(3 * NSEC_PER_SEC);
+		assert_int_equal(own(5, 0), LINKS_OK);
+	}
+}
+
 /* The agent reads other hosts from etcd every half minute, other ones each time. */
 static void a_dead_leg_stays_dead_while_the_known_hosts_change(void **state)
 {
@@ -671,6 +696,7 @@ int main(void)
 		WORLD_TEST(a_dead_leg_is_found_in_a_network_that_loses_packets),
 		WORLD_TEST(full_packets_that_are_lost_are_a_loss_and_no_dead_leg),
 		WORLD_TEST(a_host_that_survives_all_others_does_not_blame_its_legs),
+		WORLD_TEST(a_leg_that_cannot_send_blames_itself_and_no_other),
 		WORLD_TEST(a_dead_leg_stays_dead_while_the_known_hosts_change),
 		WORLD_TEST(a_leg_knows_whether_a_probe_was_ever_answered),
 		WORLD_TEST(a_refusal_by_the_kernel_proves_the_leg),
