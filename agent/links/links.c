@@ -208,12 +208,10 @@ static unsigned silent_peers(const struct links_leg *leg)
 	return n;
 }
 
-/* Returns whether another leg, unless there is none, was still heard when this one was silent. If
- * all legs fall silent together, the other hosts have stopped rather than each leg has failed. */
+/* Returns whether another leg was still heard when this one was silent. If all legs fall silent
+ * together, or the only one does, the other hosts may have stopped. */
 static bool others_were_heard(const struct links *l, const struct links_leg *leg)
 {
-	bool is_only = true;
-
 	for (size_t i = 0; i < l->n_legs; i++) {
 		const struct links_leg *other = &l->legs[i];
 
@@ -221,9 +219,8 @@ static bool others_were_heard(const struct links *l, const struct links_leg *leg
 			continue;
 		if (other->heard_ns > MAX_OF(leg->heard_ns, leg->begun_ns) + LINKS_SILENCE_NS)
 			return true;
-		is_only = false;
 	}
-	return is_only;
+	return false;
 }
 
 /* Decides about the own leg. A single silent host does not tell whose leg is at fault. */

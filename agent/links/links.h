@@ -71,7 +71,7 @@ struct links_leg { /* the caller sets the first members */
 	bool open;    /* packets can be sent */
 	/* The members below are set by the module. */
 	bool answered; /* a host has answered since the leg is known */
-	bool alone;    /* the leg is silent, and so are the others: no verdict */
+	bool alone;    /* the leg is silent, and no other leg is heard: no verdict */
 	enum links_verdict verdict;
 	struct links_peer peers[LINKS_PEERS_MAX];
 	uint32_t n_peers;

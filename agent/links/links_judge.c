@@ -45,8 +45,8 @@ static void judge_silent(const struct links_watch_leg *leg, const struct links_e
 	}
 	if (r->alone) {
 		reason_set(&ret->why, "leg-unreachable",
-			   "none of the %u hosts that %s (%s) asks answers, nor does any on the "
-			   "other legs: these hosts are down, or this host is cut off",
+			   "none of the %u hosts that %s (%s) asks answers, and no other leg of "
+			   "this host gets answers: these hosts are down, or this host is cut off",
 			   r->asked, leg->name, leg->ifname);
 		return;
 	}

@@ -461,6 +461,32 @@ static void a_host_that_survives_all_others_does_not_blame_its_legs(void **state
 	}
 }
 
+/* Either the other hosts are down or the leg is at fault: nothing tells. */
+static void a_host_with_one_leg_does_not_blame_it_when_the_others_are_down(void **state)
+{
+	struct links_report r;
+
+	for (uint64_t seed = 1; seed <= 10; seed++) {
+		world(5, seed, key);
+		links_set_peers(&w.hosts[0], 2, NULL, 0, w.now);
+		run(10 * NSEC_PER_SEC + seed * 37 * NSEC_PER_MSEC);
+		assert_int_equal(own(0, 0), LINKS_OK);
+		for (uint32_t i = 1; i < 5; i++)
+			w.dead[i][0] = w.dead[i][1] = true;
+		for (int i = 0; i < 1000; i++) {
+			run(10 * NSEC_PER_MSEC);
+			assert_int_not_equal(own(0, 0), LINKS_OWN_LEG);
+		}
+		links_report_make(&w.hosts[0].legs[0], &r);
+		assert_int_equal(r.verdict, LINKS_UNKNOWN);
+		assert_int_equal(r.alone, 1);
+		assert_int_equal(r.n_faults, 0);
+		w.dead[1][0] = false;
+		run(3 * NSEC_PER_SEC);
+		assert_int_equal(own(0, 0), LINKS_OK);
+	}
+}
+
 /* The questions of the others arrive, but prove nothing about what the leg sends. */
 static void a_leg_that_cannot_send_blames_itself_and_no_other(void **state)
 {
@@ -696,6 +722,7 @@ int main(void)
 		WORLD_TEST(a_dead_leg_is_found_in_a_network_that_loses_packets),
 		WORLD_TEST(full_packets_that_are_lost_are_a_loss_and_no_dead_leg),
 		WORLD_TEST(a_host_that_survives_all_others_does_not_blame_its_legs),
+		WORLD_TEST(a_host_with_one_leg_does_not_blame_it_when_the_others_are_down),
 		WORLD_TEST(a_leg_that_cannot_send_blames_itself_and_no_other),
 		WORLD_TEST(a_dead_leg_stays_dead_while_the_known_hosts_change),
 		WORLD_TEST(a_leg_knows_whether_a_probe_was_ever_answered),
