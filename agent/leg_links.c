@@ -100,11 +100,16 @@ static void set_legs(struct agent *a)
 {
 	struct leg_links *l = a->leg_links;
 	struct links_watch_leg legs[PLENUM_LEGS_MAX];
+	struct links_watch_self self = {.cluster = ""};
 	size_t n = list_legs(a, legs);
 
 	if (probes(a) && l->keys.n == 0)
 		n = 0;
-	links_watch_set(l->watch, n ? a->running.spec->host : "", legs, n, &l->keys);
+	if (is_used(a)) {
+		snprintf(self.cluster, sizeof(self.cluster), "%s", a->running.spec->cluster.name);
+		snprintf(self.host, sizeof(self.host), "%s", a->running.spec->host);
+	}
+	links_watch_set(l->watch, &self, legs, n, &l->keys);
 }
 
 /* ---- what the probes have found ---- */

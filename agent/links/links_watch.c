@@ -16,7 +16,7 @@
 struct links_watch {
 	struct links_watch_setup setup;
 	struct child_role *role;
-	char host[PLENUM_NAME_MAX];
+	struct links_watch_self self;
 	struct links_keys keys;
 	struct links_watch_leg legs[PLENUM_LEGS_MAX];
 	size_t n_legs;
@@ -116,8 +116,8 @@ static void send_settings(struct links_watch *w)
 	for (unsigned i = 0; i < w->keys.n; i++)
 		json_array_append_new(keys, json_pack("[o, o]", hex(w->keys.keys[i][0]),
 						      hex(w->keys.keys[i][1])));
-	o = json_pack("{s:s, s:b, s:o, s:o}", "host", w->host, "secret", w->keys.secret, "keys",
-		      keys, "legs", legs_to_json(w));
+	o = json_pack("{s:s, s:b, s:o, s:o}", "host", w->self.host, "secret", w->keys.secret,
+		      "keys", keys, "legs", legs_to_json(w));
 	text = o ? json_dumps(o, JSON_COMPACT) : NULL;
 	json_decref(o);
 	if (!text)
@@ -246,15 +246,43 @@ static void drop_others(struct links_watch *w, const struct links_watch_leg *leg
 	}
 }
 
-void links_watch_set(struct links_watch *w, const char *host, const struct links_watch_leg *legs,
-		     size_t n, const struct links_keys *keys)
+static bool same_keys(const struct links_keys *a, const struct links_keys *b)
+{
+	return a->n == b->n && a->secret == b->secret &&
+	       memcmp(a->keys, b->keys, a->n * sizeof(a->keys[0])) == 0;
+}
+
+/* Answers of another cluster, or with another key, say nothing about what will be answered now. The
+ * process ends, because it knows them too. */
+static void take_self(struct links_watch *w, const struct links_watch_self *self,
+		      const struct links_keys *keys)
+{
+	const bool same = strcmp(self->cluster, w->self.cluster) == 0 &&
+			  strcmp(self->host, w->self.host) == 0;
+
+	if (same && same_keys(keys, &w->keys))
+		return;
+	w->role = child_role_free(w->role);
+	w->n_legs = 0;
+	w->answered = false;
+	w->self = *self;
+	w->keys = *keys;
+	/* The hosts of the cluster stay the same with another key. */
+	if (!same) {
+		cleanup_close(&w->members);
+		w->members = -1;
+	}
+}
+
+void links_watch_set(struct links_watch *w, const struct links_watch_self *self,
+		     const struct links_watch_leg *legs, size_t n, const struct links_keys *keys)
 {
 	struct links_watch_leg kept[PLENUM_LEGS_MAX];
-	bool changed = n != w->n_legs || strcmp(host, w->host) != 0 ||
-		       memcmp(keys, &w->keys, sizeof(*keys)) != 0;
+	bool changed = n != w->n_legs;
 	size_t n_open = 0;
 
 	n = MIN_OF(n, (size_t)PLENUM_LEGS_MAX);
+	take_self(w, self, keys);
 	drop_others(w, legs, n);
 	for (size_t i = 0; i < n; i++) {
 		const struct links_watch_leg *was = find(w, legs[i].ifindex);
@@ -273,8 +301,6 @@ void links_watch_set(struct links_watch *w, const char *host, const struct links
 	}
 	memcpy(w->legs, kept, n * sizeof(kept[0]));
 	w->n_legs = n;
-	w->keys = *keys;
-	memcpy(w->host, host, sizeof(w->host));
 	if (n_open == 0)
 		w->role = child_role_free(w->role);
 	else if (!w->role)

@@ -26,6 +26,10 @@ struct links_watch_leg { /* the caller sets the first members */
 	struct links_opinion opinion; /* by links_watch_judge() */
 };
 
+struct links_watch_self { /* "": this host is in no cluster */
+	char cluster[PLENUM_NAME_MAX], host[PLENUM_NAME_MAX];
+};
+
 struct links_watch;
 struct links_watch_setup {
 	struct loop *loop;
@@ -39,9 +43,10 @@ struct links_watch_setup {
 int links_watch_new(const struct links_watch_setup *setup, struct links_watch **ret);
 struct links_watch *links_watch_free(struct links_watch *w); /* accepts NULL, returns NULL */
 /* Replaces the legs and the keys. Legs that have not changed keep their sockets and reports; a
- * socket that could not be opened is tried again. */
-void links_watch_set(struct links_watch *w, const char *host, const struct links_watch_leg *legs,
-		     size_t n, const struct links_keys *keys);
+ * socket that could not be opened is tried again. With another cluster, host name or key, all that
+ * the probes have found is forgotten. */
+void links_watch_set(struct links_watch *w, const struct links_watch_self *self,
+		     const struct links_watch_leg *legs, size_t n, const struct links_keys *keys);
 /* Passes the legs of other hosts to the process: a sealed memfd of `len` bytes, which stays the
  * caller's. */
 void links_watch_members(struct links_watch *w, int fd, uint64_t len);
@@ -50,7 +55,8 @@ const struct links_watch_leg *links_watch_legs(const struct links_watch *w, size
 void links_watch_judge(struct links_watch *w, const struct links_path *paths, size_t n_paths,
 		       bool (*carrier)(const void *user, const struct links_watch_leg *leg),
 		       const void *user);
-/* Returns what the last judgement used: whether a probe was answered on any leg since the start. */
+/* Returns what the last judgement used: whether a probe was answered on any leg since the start,
+ * or since the cluster or its key has changed. */
 bool links_watch_answered(const struct links_watch *w);
 /* Returns whether the last judgement found that no host answers this leg. w may be NULL. */
 bool links_watch_is_dead(const struct links_watch *w, const char *leg);
