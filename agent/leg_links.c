@@ -40,17 +40,6 @@ static bool probes(const struct agent *a)
 	return is_used(a) && a->running.spec->cluster.probe_legs;
 }
 
-/* Returns a worker's address on the leg. A standby port has the address of another leg. */
-static const struct plan_port *port_on(const struct plan *p, const char *leg)
-{
-	for (size_t i = 0; i < p->n_workers; i++)
-		for (size_t k = 0; k < p->workers[i].n_ports; k++)
-			if (strcmp(p->workers[i].ports[k].leg, leg) == 0 &&
-			    !p->workers[i].ports[k].stands_by)
-				return &p->workers[i].ports[k];
-	return NULL;
-}
-
 static size_t list_legs(const struct agent *a, struct links_watch_leg legs[PLENUM_LEGS_MAX])
 {
 	const struct plan *p = a->running.plan;
@@ -59,14 +48,18 @@ static size_t list_legs(const struct agent *a, struct links_watch_leg legs[PLENU
 	for (size_t i = 0; is_used(a) && i < p->n_legs && n < PLENUM_LEGS_MAX; i++) {
 		const struct plan_leg_info *info = &p->legs[i];
 		const struct inv_link *link = inv_link_by_index(a->running.inv, info->ifindex);
-		const struct plan_port *port = port_on(p, info->name);
+		bool owned;
+		const struct plan_port *port =
+			links_watch_port(p, a->running.inv, info->name, &owned);
 
 		if (!plan_leg_is_configured(info) || info->bond[0] || !link || !port)
 			continue;
 		legs[n] = (struct links_watch_leg){.ifindex = link->ifindex,
 						   .mtu = port->mtu ? port->mtu : link->mtu,
 						   .ip = port->ip,
-						   .blocked = probes(a) ? 0 : -ECANCELED};
+						   .blocked = !probes(a) ? -ECANCELED
+							      : owned	 ? 0
+									 : -EADDRNOTAVAIL};
 		memcpy(legs[n].name, info->name, sizeof(legs[n].name));
 		memcpy(legs[n].network, info->network, sizeof(legs[n].network));
 		memcpy(legs[n].ifname, link->name, sizeof(legs[n].ifname));

@@ -160,6 +160,32 @@ static void another_cluster_or_key_forgets_what_was_found(void **state)
 	links_watch_free(w);
 }
 
+/* The first worker uses DPDK on a VF, so only the second one's address is the kernel's. */
+static void a_leg_uses_an_address_that_the_kernel_has(void **state)
+{
+	const struct ip_addr first = {.family = AF_INET, .bytes = {10, 1, 0, 1}},
+			     second = {.family = AF_INET, .bytes = {10, 1, 0, 2}};
+	struct plan_worker workers[2] = {{.n_ports = 1}, {.n_ports = 1}};
+	const struct plan p = {.workers = workers, .n_workers = 2};
+	struct inv_addr addr = {.ifindex = 3, .ip = {second, 24}};
+	const struct inventory inv = {.addrs = &addr, .n_addrs = 1};
+	bool owned;
+
+	workers[0].ports[0] = (struct plan_port){.leg = "leg-a", .ifindex = 3, .ip = {first, 24}};
+	workers[1].ports[0] = (struct plan_port){.leg = "leg-a", .ifindex = 3, .ip = {second, 24}};
+	assert_ptr_equal(links_watch_port(&p, &inv, "leg-a", &owned), &workers[1].ports[0]);
+	assert_true(owned);
+	assert_null(links_watch_port(&p, &inv, "leg-b", &owned));
+	assert_false(owned);
+	/* Another device has the address. */
+	addr.ifindex = 4;
+	assert_ptr_equal(links_watch_port(&p, &inv, "leg-a", &owned), &workers[0].ports[0]);
+	assert_false(owned);
+	/* The address of a standby port belongs to another leg. */
+	workers[0].ports[0].stands_by = workers[1].ports[0].stands_by = true;
+	assert_null(links_watch_port(&p, &inv, "leg-a", &owned));
+}
+
 static void a_blocked_leg_has_no_socket(void **state)
 {
 	struct links_watch *w = begin();
@@ -184,6 +210,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(another_cluster_or_key_forgets_what_was_found),
+		cmocka_unit_test(a_leg_uses_an_address_that_the_kernel_has),
 		cmocka_unit_test(a_blocked_leg_has_no_socket),
 	};
 
