@@ -3,7 +3,7 @@
 #include "agent/leg_links.h"
 #include "agent/agent.h"
 #include "agent/base/stats_page.h"
-#include "agent/cluster/records.h"
+#include "agent/cluster/links_rows.h"
 #include "agent/links/links.h"
 #include "agent/links/links_watch.h"
 #include "netcfg/base/files/secret.h"
@@ -268,7 +268,7 @@ static void publish(struct agent *a)
 	record = make_record(a, &stable);
 	if ((now >= l->published_ns + REPEAT_NS || !json_equal(stable, l->published)) &&
 	    may_publish(l, now)) {
-		text = json_dumps(record, JSON_COMPACT | JSON_PRESERVE_ORDER);
+		text = links_rows_dump(record);
 		if (text)
 			cluster_publish(a->cluster, PRIVSEP_CLUSTER_LINKS_RECORD, text);
 		free(text);

@@ -4,6 +4,7 @@
 #include "agent/base/links_report.h"
 #include "netcfg/base/text.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define TEXT_MAX 384
@@ -151,6 +152,21 @@ int links_rows_add(json_t *list, const char *host, const char *text, size_t len,
 			r = json_array_append_new(list, fault_row(host, o, record, now_ms));
 	json_decref(record);
 	return r < 0 ? -ENOMEM : 0;
+}
+
+char *links_rows_dump(json_t *record)
+{
+	json_t *faults = json_object_get(record, "faults");
+
+	for (;;) {
+		char *text = json_dumps(record, JSON_COMPACT | JSON_PRESERVE_ORDER);
+		const size_t n = json_array_size(faults);
+
+		if (!text || strlen(text) <= LINKS_ROWS_BYTES_MAX || n == 0)
+			return text;
+		free(text);
+		json_array_remove(faults, n - 1);
+	}
 }
 
 json_t *links_rows_member(const char *host, const char *text, size_t len)

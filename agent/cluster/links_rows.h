@@ -17,6 +17,9 @@
 int links_rows_add(json_t *list, const char *host, const char *text, size_t len, uint64_t now_ms);
 /* Returns the list with one row for each leg, a new reference, or NULL if memory is short. */
 json_t *links_rows_merge(const json_t *list);
+/* Returns the text of a record on the heap, or NULL if memory is short. Drops faults from its end
+ * until others accept its length. */
+char *links_rows_dump(json_t *record);
 /* Returns from a record what other hosts need to probe its host, or NULL if it has another form or
  * no leg that answers probes. */
 json_t *links_rows_member(const char *host, const char *text, size_t len);

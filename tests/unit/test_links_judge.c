@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -222,6 +223,30 @@ static void a_leg_that_answers_no_probes_is_not_asked_and_not_blamed(void **stat
 	json_decref(list);
 }
 
+/* Others ignore a record that is too long, with all its legs. */
+static void a_record_with_many_faults_is_cut_so_that_others_accept_it(void **state)
+{
+	json_t *o = json_loads(RECORD(OWN("x", "ok"), ""), 0, NULL), *list = json_array();
+	char *text;
+
+	for (int i = 0; i < 128; i++)
+		json_array_append_new(json_object_get(o, "faults"),
+				      json_pack("{s:s, s:s, s:s, s:s}", "host",
+						"a-host-whose-name-has-as-many-characters-as-"
+						"a-name-can-have-in-all",
+						"leg", "a-leg-with-a-long-name", "ip",
+						"2001:db8:1:2:3:4:5:6", "verdict",
+						"switch-between"));
+	text = links_rows_dump(o);
+	assert_non_null(text);
+	assert_in_range(strlen(text), LINKS_ROWS_BYTES_MAX / 2, LINKS_ROWS_BYTES_MAX);
+	assert_int_equal(links_rows_add(list, "a", text, strlen(text), 1061000), 0);
+	assert_in_range(json_array_size(list), 2, 65);
+	free(text);
+	json_decref(list);
+	json_decref(o);
+}
+
 static void keys_of_links_begin_with_a_hash(void **state)
 {
 	char one[KV_KEY_MAX], other[KV_KEY_MAX], any[KV_KEY_MAX], end[KV_KEY_MAX];
@@ -247,6 +272,7 @@ int main(void)
 		cmocka_unit_test(a_row_says_where_its_verdict_comes_from),
 		cmocka_unit_test(sessions_count_more_than_probes_of_others),
 		cmocka_unit_test(a_leg_that_answers_no_probes_is_not_asked_and_not_blamed),
+		cmocka_unit_test(a_record_with_many_faults_is_cut_so_that_others_accept_it),
 		cmocka_unit_test(keys_of_links_begin_with_a_hash),
 	};
 
