@@ -54,10 +54,12 @@ static json_t *load(const char *text, size_t len)
 static json_t *age_of(const json_t *record, uint64_t now_ms)
 {
 	const json_int_t at = json_integer_value(json_object_get(record, "time_ms"));
-	const json_int_t age = ((json_int_t)now_ms - at) / 1000;
+	json_int_t age;
 
-	return at > 0 && age < AGE_MAX_S && age > -AGE_MAX_S ? json_integer(MAX_OF(age, 0))
-							     : json_null();
+	if (at <= 0) /* the difference could overflow */
+		return json_null();
+	age = ((json_int_t)now_ms - at) / 1000;
+	return age < AGE_MAX_S && age > -AGE_MAX_S ? json_integer(MAX_OF(age, 0)) : json_null();
 }
 
 static json_t *id_of(const json_t *host, const json_t *leg)

@@ -247,6 +247,22 @@ static void a_record_with_many_faults_is_cut_so_that_others_accept_it(void **sta
 	json_decref(o);
 }
 
+static void a_record_of_any_time_has_an_age_or_none(void **state)
+{
+	static const char *const times[] = {"-9223372036854775808", "0", "9223372036854775807"};
+	char text[128];
+
+	for (size_t i = 0; i < ARRAY_SIZE(times); i++) {
+		json_t *list = json_array();
+
+		snprintf(text, sizeof(text),
+			 "{\"v\":1,\"time_ms\":%s,\"legs\":[" OWN("x", "ok") "]}", times[i]);
+		assert_int_equal(links_rows_add(list, "a", text, strlen(text), 1061000), 0);
+		assert_true(json_is_null(json_object_get(json_array_get(list, 0), "age_s")));
+		json_decref(list);
+	}
+}
+
 static void keys_of_links_begin_with_a_hash(void **state)
 {
 	char one[KV_KEY_MAX], other[KV_KEY_MAX], any[KV_KEY_MAX], end[KV_KEY_MAX];
@@ -273,6 +289,7 @@ int main(void)
 		cmocka_unit_test(sessions_count_more_than_probes_of_others),
 		cmocka_unit_test(a_leg_that_answers_no_probes_is_not_asked_and_not_blamed),
 		cmocka_unit_test(a_record_with_many_faults_is_cut_so_that_others_accept_it),
+		cmocka_unit_test(a_record_of_any_time_has_an_age_or_none),
 		cmocka_unit_test(keys_of_links_begin_with_a_hash),
 	};
 
