@@ -20,7 +20,9 @@ struct leg_links {
 	struct links_watch *watch;
 	struct loop_source *timer;
 	struct links_keys keys;
-	json_t *published; /* the last record without its numbers; NULL: none */
+	char keys_of[PLENUM_NAME_MAX]; /* the cluster that has these keys */
+	bool keys_failed;	       /* they could not be read, and are tried again */
+	json_t *published;	       /* the last record without its numbers; NULL: none */
 	uint64_t published_ns;
 	unsigned changes; /* records that may be written at once */
 	uint64_t refilled_ns;
@@ -49,8 +51,7 @@ static size_t list_legs(const struct agent *a, struct links_watch_leg legs[PLENU
 		const struct plan_leg_info *info = &p->legs[i];
 		const struct inv_link *link = inv_link_by_index(a->running.inv, info->ifindex);
 		bool owned;
-		const struct plan_port *port =
-			links_watch_port(p, a->running.inv, info->name, &owned);
+		const struct plan_port *port = plan_port_on(p, a->running.inv, info->name, &owned);
 
 		if (!plan_leg_is_configured(info) || info->bond[0] || !link || !port)
 			continue;
@@ -68,8 +69,7 @@ static size_t list_legs(const struct agent *a, struct links_watch_leg legs[PLENU
 	return n;
 }
 
-/* Reads the keys of the cluster. If that fails, the workers' reasons say so, and nothing is probed
- * that other hosts would not believe. */
+/* Reads the keys of the cluster. If that fails, the workers' reasons say so. */
 static bool read_keys(const struct agent *a, struct links_keys *ret)
 {
 	const struct spec_cluster *c = &a->running.spec->cluster;
@@ -87,6 +87,21 @@ static bool read_keys(const struct agent *a, struct links_keys *ret)
 		links_keys_add(ret, c->name, s.keys[i], sizeof(s.keys[i]));
 	secret_wipe(&s);
 	return true;
+}
+
+/* Keeps the former keys while the file cannot be read, for example because it is being replaced. */
+static void update_keys(struct agent *a)
+{
+	struct leg_links *l = a->leg_links;
+	struct links_keys keys = {.n = 0};
+
+	l->keys_failed = probes(a) && !read_keys(a, &keys);
+	if (l->keys_failed && strcmp(l->keys_of, a->running.spec->cluster.name) == 0)
+		return;
+	l->keys = keys;
+	snprintf(l->keys_of, sizeof(l->keys_of), "%s",
+		 probes(a) ? a->running.spec->cluster.name : "");
+	explicit_bzero(&keys, sizeof(keys));
 }
 
 static void set_legs(struct agent *a)
@@ -308,6 +323,10 @@ static int on_timer(void *user)
 	legs = links_watch_legs(a->leg_links->watch, &n);
 	for (size_t i = 0; i < n; i++)
 		fails |= legs[i].error < 0 && legs[i].error != -ECANCELED;
+	if (a->leg_links->keys_failed) {
+		update_keys(a);
+		fails = true;
+	}
 	if (fails)
 		set_legs(a);
 	update(a);
@@ -318,8 +337,7 @@ void leg_links_take_plan(struct agent *a)
 {
 	if (!a->leg_links)
 		return;
-	if (!probes(a) || !read_keys(a, &a->leg_links->keys))
-		a->leg_links->keys = (struct links_keys){.n = 0};
+	update_keys(a);
 	set_legs(a);
 	update(a);
 }

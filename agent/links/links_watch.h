@@ -12,8 +12,6 @@
 #include "agent/base/loop.h"
 #include "agent/links/links_judge.h"
 #include "agent/links/links_wire.h"
-#include "netcfg/host/inventory.h"
-#include "netcfg/plan/plan.h"
 #include <net/if.h>
 #include <sys/types.h>
 
@@ -42,11 +40,6 @@ struct links_watch_setup {
 	void *user;
 };
 
-/* Returns a worker's port on the leg, if possible one whose address the kernel has, or NULL if
- * there is none. *ret_owned: the kernel has the address; otherwise workers answer for it, and no
- * socket of the kernel must take packets for it. */
-const struct plan_port *links_watch_port(const struct plan *p, const struct inventory *inv,
-					 const char *leg, bool *ret_owned);
 int links_watch_new(const struct links_watch_setup *setup, struct links_watch **ret);
 struct links_watch *links_watch_free(struct links_watch *w); /* accepts NULL, returns NULL */
 /* Replaces the legs and the keys. Legs that have not changed keep their sockets and reports; a

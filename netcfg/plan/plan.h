@@ -347,6 +347,11 @@ int plan_build(const struct spec *spec, const struct inventory *inv, const struc
 /* Sets the ifindex of legs and ports, and the PCI address of ports on VFs, which exist only after
  * the steps, from an inventory that was collected after them. */
 void plan_resolve(struct plan *p, const struct inventory *inv);
+/* Returns a worker's port on the leg, if possible one whose address the kernel has, or NULL if
+ * there is none. *ret_owned: the kernel has the address; otherwise the worker answers for it, and
+ * no socket of the kernel must take packets for it. */
+const struct plan_port *plan_port_on(const struct plan *p, const struct inventory *inv,
+				     const char *leg, bool *ret_owned);
 struct plan *plan_free(struct plan *p); /* accepts NULL, returns NULL */
 /* Appends a zeroed action to the plan and returns it, or returns NULL if out of memory. */
 struct plan_action *plan_action_add(struct plan *p);

@@ -3,6 +3,7 @@
 #include "agent/base/child/child_role.h"
 #include "agent/links/links_watch.h"
 #include "netcfg/base/os/memfd.h"
+#include "netcfg/plan/plan.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -173,17 +174,17 @@ static void a_leg_uses_an_address_that_the_kernel_has(void **state)
 
 	workers[0].ports[0] = (struct plan_port){.leg = "leg-a", .ifindex = 3, .ip = {first, 24}};
 	workers[1].ports[0] = (struct plan_port){.leg = "leg-a", .ifindex = 3, .ip = {second, 24}};
-	assert_ptr_equal(links_watch_port(&p, &inv, "leg-a", &owned), &workers[1].ports[0]);
+	assert_ptr_equal(plan_port_on(&p, &inv, "leg-a", &owned), &workers[1].ports[0]);
 	assert_true(owned);
-	assert_null(links_watch_port(&p, &inv, "leg-b", &owned));
+	assert_null(plan_port_on(&p, &inv, "leg-b", &owned));
 	assert_false(owned);
 	/* Another device has the address. */
 	addr.ifindex = 4;
-	assert_ptr_equal(links_watch_port(&p, &inv, "leg-a", &owned), &workers[0].ports[0]);
+	assert_ptr_equal(plan_port_on(&p, &inv, "leg-a", &owned), &workers[0].ports[0]);
 	assert_false(owned);
 	/* The address of a standby port belongs to another leg. */
 	workers[0].ports[0].stands_by = workers[1].ports[0].stands_by = true;
-	assert_null(links_watch_port(&p, &inv, "leg-a", &owned));
+	assert_null(plan_port_on(&p, &inv, "leg-a", &owned));
 }
 
 static void a_blocked_leg_has_no_socket(void **state)
