@@ -10,8 +10,8 @@
 #include "agent/base/links_report.h"
 #include "netcfg/base/reason.h"
 
-/* A path that is up and idle hears its peer every 4 s, and one of these packets may be lost. */
-#define LINKS_PATH_NS (10 * NSEC_PER_SEC)
+/* A path that is up and idle hears its peer every 4 s. */
+#define LINKS_PATH_NS (5 * NSEC_PER_SEC)
 #define LINKS_PATHS_MAX 4096 /* paths that are looked at; further ones are no evidence */
 
 struct links_path { /* a path of a worker */
