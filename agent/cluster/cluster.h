@@ -107,8 +107,8 @@ void cluster_reason(const struct cluster_report *r, const struct spec_cluster *s
 /* Returns the folder of this host's identity on the heap; NULL: cluster.identity is off. */
 char *cluster_identity_dir(const struct spec *s);
 /* Verifies a revocation with the cluster's key in the folder, and writes it there: it stays in
- * force without the store and after a restart. dir NULL: there is no identity. Returns 0, also if
- * the disk fails, or negative errno if the revocation is not valid. */
+ * force without the store and after a restart. dir NULL: this host has no identity. Returns 0, also
+ * if the disk fails, or negative errno if the revocation is not valid. */
 int cluster_revoked_keep(const char *dir, struct events *events,
 			 const uint8_t p[IDENTITY_REVOCATION_BYTES],
 			 struct identity_revocation *ret);

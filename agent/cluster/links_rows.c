@@ -41,16 +41,6 @@ static const char *verdict_of(const json_t *o)
 	return "unknown";
 }
 
-static json_t *load(const char *text, size_t len)
-{
-	json_t *o = text && len <= LINKS_ROWS_BYTES_MAX ? json_loadb(text, len, 0, NULL) : NULL;
-
-	if (json_is_object(o) && json_integer_value(json_object_get(o, "v")) >= RECORDS_VERSION)
-		return o;
-	json_decref(o);
-	return NULL;
-}
-
 static json_t *age_of(const json_t *record, uint64_t now_ms)
 {
 	const json_int_t at = json_integer_value(json_object_get(record, "time_ms"));
@@ -140,7 +130,7 @@ static json_t *fault_row(const char *by, const json_t *fault, const json_t *reco
 
 int links_rows_add(json_t *list, const char *host, const char *text, size_t len, uint64_t now_ms)
 {
-	json_t *record = load(text, len), *o;
+	json_t *record = record_load(text, len, LINKS_ROWS_BYTES_MAX), *o;
 	int r = 0;
 	size_t i;
 
@@ -173,7 +163,7 @@ char *links_rows_dump(json_t *record)
 
 json_t *links_rows_member(const char *host, const char *text, size_t len)
 {
-	json_t *record = load(text, len), *legs = json_array(), *o;
+	json_t *record = record_load(text, len, LINKS_ROWS_BYTES_MAX), *legs = json_array(), *o;
 	size_t i;
 
 	json_array_foreach (json_object_get(record, "legs"), i, o)

@@ -76,11 +76,21 @@ const char *record_host(enum record_kind kind, const char *cluster, const char *
 
 /* ---- values ---- */
 
-static json_t *load(const char *text, size_t len)
+json_t *record_load(const char *text, size_t len, size_t max)
 {
-	json_t *o = len <= RECORDS_BYTES_MAX ? json_loadb(text, len, 0, NULL) : NULL;
+	json_t *o = text && len <= max ? json_loadb(text, len, 0, NULL) : NULL;
 
 	if (json_is_object(o) && json_integer_value(json_object_get(o, "v")) >= RECORDS_VERSION)
+		return o;
+	json_decref(o);
+	return NULL;
+}
+
+json_t *record_load_exact(const char *text, size_t len, size_t max)
+{
+	json_t *o = record_load(text, len, max);
+
+	if (o && json_integer_value(json_object_get(o, "v")) == RECORDS_VERSION)
 		return o;
 	json_decref(o);
 	return NULL;
@@ -101,7 +111,7 @@ static bool take_text(const json_t *o, const char *key, char *buf, size_t size)
 	return true;
 }
 
-static char *save(json_t *o)
+char *record_save(json_t *o)
 {
 	char *text = o ? json_dumps(o, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
 
@@ -111,14 +121,15 @@ static char *save(json_t *o)
 
 char *record_owner_format(const struct record_owner *o)
 {
-	return save(json_pack("{s:i, s:s, s:I, s:s, s:s}", "v", RECORDS_VERSION, "id", o->id,
-			      "epoch", (json_int_t)o->epoch, "nonce", o->nonce, "since", o->since));
+	return record_save(json_pack("{s:i, s:s, s:I, s:s, s:s}", "v", RECORDS_VERSION, "id", o->id,
+				     "epoch", (json_int_t)o->epoch, "nonce", o->nonce, "since",
+				     o->since));
 }
 
 int record_owner_parse(const char *text, size_t len, struct record_owner *ret)
 {
 	struct record_owner o = {.epoch = 0};
-	json_t *v = load(text, len);
+	json_t *v = record_load(text, len, RECORDS_BYTES_MAX);
 	const json_int_t epoch = json_integer_value(json_object_get(v, "epoch"));
 	bool good = take_text(v, "id", o.id, sizeof(o.id)) && o.id[0] && epoch >= 0;
 
@@ -151,7 +162,7 @@ static bool take_address(const json_t *o, struct cluster_addr *ret)
 
 int record_server_parse(const char *host, const char *text, size_t len, struct cluster_server *ret)
 {
-	json_t *v = load(text, len);
+	json_t *v = record_load(text, len, RECORDS_BYTES_MAX);
 	const json_t *list = json_object_get(v, "addresses"), *a;
 	size_t i;
 
@@ -180,8 +191,8 @@ char *record_server_format(const struct cluster_server *s, const json_t *exports
 			list, json_pack("{s:s, s:i, s:s}", "ip",
 					ip_addr_format(&s->addrs[i].ip, ip, sizeof(ip)), "port",
 					(int)s->addrs[i].port, "label", s->addrs[i].label));
-	return save(json_pack("{s:i, s:s, s:o, s:O}", "v", RECORDS_VERSION, "host", s->host,
-			      "addresses", list, "exports", exports));
+	return record_save(json_pack("{s:i, s:s, s:o, s:O}", "v", RECORDS_VERSION, "host", s->host,
+				     "addresses", list, "exports", exports));
 }
 
 /* ---- revocations ---- */
@@ -197,7 +208,7 @@ static int revoked_each(const char *text, size_t len, size_t max,
 			void (*take)(void *user, const uint8_t p[IDENTITY_REVOCATION_BYTES]),
 			void *user)
 {
-	json_t *o = load(text, len);
+	json_t *o = record_load(text, len, RECORDS_BYTES_MAX);
 	const json_t *list = json_object_get(o, "revoked"), *e;
 	uint8_t bytes[IDENTITY_REVOCATION_BYTES];
 	size_t i;

@@ -38,6 +38,14 @@ const char *record_host(enum record_kind kind, const char *cluster, const char *
 /* Returns whether the text can be the name of a host or a cluster in a key. */
 bool record_name_is_valid(const char *name);
 
+/* Reads a value of at most max bytes. Returns the object, which may be of a later version, or NULL
+ * if the value is not valid. record_load_exact: accepts this version alone, for values that a host
+ * changes. */
+json_t *record_load(const char *text, size_t len, size_t max);
+json_t *record_load_exact(const char *text, size_t len, size_t max);
+/* Returns the object as text on the heap, or NULL if memory is short, and releases the object. */
+char *record_save(json_t *o);
+
 /* Writes the key of the revocations to buf. */
 void record_revoked_key(const char *cluster, char buf[KV_KEY_MAX]);
 /* Calls take() with each revocation in the value of that key. Nothing is verified but the form of

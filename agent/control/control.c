@@ -108,6 +108,15 @@ static void get_snapshot(struct agent *a, enum privsep_what what, struct control
 	status_done(&st);
 }
 
+/* Answers with a list that the agent keeps by itself, without a snapshot. */
+static void get_list(const struct agent *a, enum privsep_what what, struct control_reply *r)
+{
+	control_json(r, 200,
+		     what == PRIVSEP_HISTORY   ? history_to_json(&a->reconcile.records.history)
+		     : what == PRIVSEP_SAMPLES ? samples_to_json(&a->samples, clock_now_ns())
+					       : capture_list(a->capture));
+}
+
 static void on_get(struct agent *a, const struct client *cl, const struct privsep_msg *m, int fd,
 		   struct control_reply *r)
 {
@@ -137,19 +146,15 @@ static void on_get(struct agent *a, const struct client *cl, const struct privse
 		control_get_config(a, m, r);
 		break;
 	case PRIVSEP_HISTORY:
-		control_json(r, 200, history_to_json(&a->reconcile.records.history));
-		break;
 	case PRIVSEP_SAMPLES:
-		control_json(r, 200, samples_to_json(&a->samples, clock_now_ns()));
+	case PRIVSEP_CAPTURES:
+		get_list(a, (enum privsep_what)m->get.what, r);
 		break;
 	case PRIVSEP_FAULTS:
 		control_get_faults(a, r);
 		break;
 	case PRIVSEP_FAULT:
 		control_get_fault(a, m->get.number, r);
-		break;
-	case PRIVSEP_CAPTURES:
-		control_json(r, 200, capture_list(a->capture));
 		break;
 	case PRIVSEP_OPERATIONS:
 	case PRIVSEP_OPERATION:

@@ -3,7 +3,7 @@
 #include "agent/links/links.h"
 #include <string.h>
 
-/* Until both kinds of packets were lost or answered often enough, there is no loss to report. */
+/* Returns 0 until enough packets of the kind were answered or lost. */
 static uint32_t loss_of(const struct links_leg *leg, bool full)
 {
 	return (full ? leg->n_full : leg->n_history) >= 4 ? links_loss_percent(leg, full) : 0;

@@ -2,7 +2,7 @@
 /*
  * The monitor's side of the probes of legs: opens a UDP socket for each leg, bound to the leg's
  * address and device, runs the process of the role `links`, which probes through these sockets, and
- * keeps its reports. Without legs that are probed there is no process.
+ * keeps its reports. The process runs only while a leg is probed.
  */
 #ifndef PLENUM_AGENT_LINKS_WATCH_H
 #define PLENUM_AGENT_LINKS_WATCH_H
@@ -21,7 +21,7 @@ struct links_watch_leg { /* the caller sets the first members */
 	struct ip_prefix ip;
 	int blocked; /* why to open no socket, as negative errno; 0: open one */
 	/* The members below are set by this module. */
-	int error;		      /* why there is no socket, as negative errno; 0: it is open */
+	int error;		      /* negative errno of opening the socket; 0: it is open */
 	struct links_report report;   /* ifindex 0: there is none yet */
 	struct links_opinion opinion; /* by links_watch_judge() */
 };

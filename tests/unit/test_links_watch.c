@@ -191,7 +191,7 @@ static void a_blocked_leg_has_no_socket(void **state)
 {
 	struct links_watch *w = begin();
 
-	/* Without legs that are probed there is no process. */
+	/* The process runs only while a leg is probed. */
 	set(w, "prod", ONE, -ECANCELED);
 	assert_int_equal(error_of(w), -ECANCELED);
 	assert_int_equal(role.n_starts, 0);

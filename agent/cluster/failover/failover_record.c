@@ -16,24 +16,6 @@ void failover_key(enum failover_key key, const char *cluster, const char *export
 		 RECORDS_VERSION, PLENUM_NAME_MAX - 1, export_name, names[key]);
 }
 
-static json_t *load(const char *text, size_t len)
-{
-	json_t *o = len <= BYTES_MAX ? json_loadb(text, len, 0, NULL) : NULL;
-
-	if (json_is_object(o) && json_integer_value(json_object_get(o, "v")) == RECORDS_VERSION)
-		return o;
-	json_decref(o);
-	return NULL;
-}
-
-static char *save(json_t *o)
-{
-	char *text = o ? json_dumps(o, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
-
-	json_decref(o);
-	return text;
-}
-
 /* Copies a name that may be "". */
 static bool take_name(const json_t *o, const char *key, char *buf, size_t size)
 {
@@ -59,7 +41,7 @@ static bool take_hex(const json_t *o, const char *key, uint64_t *ret)
 int failover_record_parse(const char *text, size_t len, struct failover_record *ret)
 {
 	struct failover_record r = {.epoch = 0};
-	json_t *o = len ? load(text, len) : NULL;
+	json_t *o = len ? record_load_exact(text, len, BYTES_MAX) : NULL;
 	const json_t *epoch = json_object_get(o, "epoch");
 	bool good = json_is_integer(epoch) && json_integer_value(epoch) > 0 &&
 		    take_name(o, "host", r.host, sizeof(r.host)) &&
@@ -75,7 +57,7 @@ int failover_record_parse(const char *text, size_t len, struct failover_record *
 
 int failover_alive_parse(const char *text, size_t len, uint64_t *ret_lease)
 {
-	json_t *o = len ? load(text, len) : NULL;
+	json_t *o = len ? record_load_exact(text, len, BYTES_MAX) : NULL;
 	bool good;
 
 	*ret_lease = 0;
@@ -89,9 +71,9 @@ char *failover_record_format(const struct failover_record *r)
 	char token[17];
 
 	snprintf(token, sizeof(token), "%016" PRIx64, r->token);
-	return save(json_pack("{s:i, s:I, s:s, s:s, s:s, s:s}", "v", RECORDS_VERSION, "epoch",
-			      (json_int_t)r->epoch, "host", r->host, "id", r->id, "token", token,
-			      "to", r->to));
+	return record_save(json_pack("{s:i, s:I, s:s, s:s, s:s, s:s}", "v", RECORDS_VERSION,
+				     "epoch", (json_int_t)r->epoch, "host", r->host, "id", r->id,
+				     "token", token, "to", r->to));
 }
 
 char *failover_alive_format(uint64_t lease)
@@ -99,5 +81,5 @@ char *failover_alive_format(uint64_t lease)
 	char text[17];
 
 	snprintf(text, sizeof(text), "%016" PRIx64, lease);
-	return save(json_pack("{s:i, s:s}", "v", RECORDS_VERSION, "lease", text));
+	return record_save(json_pack("{s:i, s:s}", "v", RECORDS_VERSION, "lease", text));
 }

@@ -72,24 +72,6 @@ uint64_t rollout_now_ms(void)
 
 /* ---- reading values ---- */
 
-static json_t *load(const char *text, size_t len, size_t max)
-{
-	json_t *o = len <= max ? json_loadb(text, len, 0, NULL) : NULL;
-
-	if (json_is_object(o) && json_integer_value(json_object_get(o, "v")) == RECORDS_VERSION)
-		return o;
-	json_decref(o);
-	return NULL;
-}
-
-static char *save(json_t *o)
-{
-	char *text = o ? json_dumps(o, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
-
-	json_decref(o);
-	return text;
-}
-
 /* Copies a text. Characters that messages between the agent's processes must not contain become
  * '?'. */
 static bool take_text(const json_t *o, const char *key, char *buf, size_t size)
@@ -219,7 +201,7 @@ int rollout_parse(const char *text, size_t len, struct rollout *ret)
 	set_none(&ret->former);
 	if (len == 0)
 		return 0;
-	o = load(text, len, RECORDS_BYTES_MAX);
+	o = record_load_exact(text, len, RECORDS_BYTES_MAX);
 	good = o && take_record(o, ret);
 	json_decref(o);
 	if (!good)
@@ -249,7 +231,7 @@ json_t *rollout_to_json(const struct rollout *r)
 
 char *rollout_format(const struct rollout *r)
 {
-	return save(rollout_to_json(r));
+	return record_save(rollout_to_json(r));
 }
 
 /* ---- documents ---- */
@@ -273,7 +255,7 @@ int rollout_document_parse(const char *text, size_t len, struct rollout_document
 		return ret->text ? 0 : -ENOMEM;
 	}
 	/* in JSON, one byte of the text may take six bytes */
-	o = load(text, len, 8 * ROLLOUT_DOCUMENT_BYTES_MAX);
+	o = record_load_exact(text, len, 8 * ROLLOUT_DOCUMENT_BYTES_MAX);
 	body = json_string_value(json_object_get(o, "text"));
 	good = body && json_string_length(json_object_get(o, "text")) == strlen(body) &&
 	       strlen(body) <= ROLLOUT_DOCUMENT_BYTES_MAX && take_version(o, &ret->version) &&
@@ -290,9 +272,10 @@ int rollout_document_parse(const char *text, size_t len, struct rollout_document
 
 char *rollout_document_format(const struct rollout_document *d)
 {
-	return save(json_pack("{s:i, s:I, s:s, s:s, s:s, s:s}", "v", RECORDS_VERSION, "generation",
-			      (json_int_t)d->version.generation, "hash", d->version.hash, "by",
-			      d->by, "time", d->time, "text", d->text));
+	return record_save(json_pack("{s:i, s:I, s:s, s:s, s:s, s:s}", "v", RECORDS_VERSION,
+				     "generation", (json_int_t)d->version.generation, "hash",
+				     d->version.hash, "by", d->by, "time", d->time, "text",
+				     d->text));
 }
 
 /* ---- transitions ---- */
@@ -504,7 +487,7 @@ enum rollout_view rollout_look(const struct rollout *r, const struct rollout_sel
 
 int rollout_self_parse(const char *text, size_t len, struct rollout_self *ret)
 {
-	json_t *o = load(text, len, RECORDS_BYTES_MAX);
+	json_t *o = record_load_exact(text, len, RECORDS_BYTES_MAX);
 	unsigned result = 0;
 	const bool good = take_text(o, "host", ret->host, sizeof(ret->host)) &&
 			  take_text(o, "id", ret->id, sizeof(ret->id)) &&
@@ -527,7 +510,7 @@ int rollout_self_parse(const char *text, size_t len, struct rollout_self *ret)
 
 char *rollout_self_format(const struct rollout_self *s)
 {
-	return save(json_pack(
+	return record_save(json_pack(
 		"{s:i, s:s, s:s, s:b, s:b, s:s, s:I, s:s, s:I, s:I, s:b, s:I, s:I, s:I, s:s, s:s}",
 		"v", RECORDS_VERSION, "host", s->host, "id", s->id, "follows", s->follows, "ready",
 		s->ready, "busy", s->busy, "generation", (json_int_t)s->has.generation, "hash",

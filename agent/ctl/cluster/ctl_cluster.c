@@ -187,10 +187,7 @@ static int print_exports(const struct ctl_args *a, const json_t *exports, const 
 		ctl_table_add(&t, "%s",
 			      json_is_true(json_object_get(e, "read_only")) ? "read-only"
 									    : "read-write");
-		if (json_is_integer(json_object_get(e, "clients")))
-			ctl_table_add(&t, "%" JSON_INTEGER_FORMAT, ctl_int(e, "clients"));
-		else
-			ctl_table_add(&t, "%s", "");
+		ctl_table_add_number(&t, e, "clients");
 		ctl_table_add(&t, "%s", ctl_text(e, "reason"));
 	}
 	return ctl_view_print(a, &t, columns);

@@ -216,7 +216,7 @@ enum {
 				    data in packets */
 	FUSE_PROTO_REQ_ATTR = 8, /* WRITE: the answer must have FUSE_PROTO_RESP_ATTR */
 	/* WRITE: the client asks for the lease of the file for writing. `padding` in the answer has
-	 * the lease's number; 0: there is no lease. */
+	 * the lease's number; 0: the client has no lease. */
 	FUSE_PROTO_REQ_LEASE = 16,
 	/* WRITE: data that the client has acknowledged to programs under the lease whose number is
 	 * in `padding`. If the mount has lost this lease, the server writes nothing and answers

@@ -11,7 +11,7 @@ bool rudp_acks_seen(const struct rudp_acks *a, uint64_t pn)
 	if (pn > a->top)
 		return false;
 	if ((a->top >> 6) - (pn >> 6) >= RUDP_ACK_WORDS)
-		return true; /* the packet is so old that its arrival is no longer recorded */
+		return true; /* the record of arrivals does not reach back to this packet */
 	return a->words[(pn >> 6) % RUDP_ACK_WORDS] >> (pn & 63) & 1;
 }
 

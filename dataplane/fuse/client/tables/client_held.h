@@ -55,7 +55,7 @@ void client_held_begin(struct client_held *h, unsigned i, const struct client_he
 void client_held_end(struct client_held *h, unsigned i);
 /* Adds data to the file, but not to its buffer `but` (CLIENT_HELD_BUFS: to either), which is being
  * sent. The data must follow all data that the file holds. Returns false, without adding anything,
- * if there is no room. */
+ * if the buffers are full. */
 bool client_held_add(struct client_held *h, unsigned i, unsigned but, uint64_t offset,
 		     const void *data, uint32_t len);
 /* Returns the buffer of the file to be sent first, or CLIENT_HELD_BUFS if the file holds no data.

@@ -37,7 +37,7 @@ enum {
 	STATE_FILLING, /* a worker is storing the members */
 	STATE_HELD,
 	STATE_ENDING, /* the server takes the lease away; held data may still be written */
-	STATE_PAUSED, /* there is no lease, and the file gets none now */
+	STATE_PAUSED, /* no client has a lease, and none gets one yet */
 };
 
 static unsigned state_of(uint64_t word)
