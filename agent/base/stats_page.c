@@ -4,21 +4,41 @@
 #include "agent/base/stats_page.h"
 #include "netcfg/base/text.h"
 #include <netinet/in.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
+#define TRIES 8
+
+/* Readers copy from the page between read_begin() and read_again(), and repeat the copy while
+ * read_again() returns true: the worker makes `seq` odd in worker_stats_publish() before it changes
+ * the page, and even afterwards. */
+static uint64_t read_begin(const struct launch_stats *page)
+{
+	return __atomic_load_n(&page->seq, __ATOMIC_ACQUIRE);
+}
+
+/* Returns false after several tries too: a worker that was stopped during a change never ends it.
+ */
+static bool read_again(const struct launch_stats *page, uint64_t before, int *tries)
+{
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	if ((!(before & 1) && before == __atomic_load_n(&page->seq, __ATOMIC_RELAXED)) ||
+	    ++*tries == TRIES)
+		return false;
+	(void)sched_yield(); /* the worker may wait for this processor */
+	return true;
+}
+
 void stats_page_text(const struct launch_stats *page, const char *text, char *buf, size_t size)
 {
-	for (int tries = 0; tries < 8; tries++) {
-		uint64_t before = __atomic_load_n(&page->seq, __ATOMIC_ACQUIRE);
+	uint64_t before;
+	int tries = 0;
 
+	do {
+		before = read_begin(page);
 		snprintf(buf, size, "%.*s", (int)size - 1, text);
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		/* The worker makes `seq` odd in worker_stats_publish() before it changes the texts.
-		 */
-		if (!(before & 1) && before == __atomic_load_n(&page->seq, __ATOMIC_RELAXED))
-			break;
-	}
+	} while (read_again(page, before, &tries));
 	text_clean(buf);
 }
 
@@ -39,12 +59,16 @@ static void end_texts(struct launch_path_stats *s)
 size_t stats_page_paths(const struct launch_stats *page,
 			struct launch_path_stats ret[LAUNCH_PATHS_MAX])
 {
-	uint64_t n = MIN_OF(launch_stat_get(&page->n_paths), (uint64_t)LAUNCH_PATHS_MAX);
+	uint64_t n, before;
+	int tries = 0;
 
-	for (uint64_t i = 0; i < n; i++) {
-		ret[i] = page->paths[i];
+	do {
+		before = read_begin(page);
+		n = MIN_OF(launch_stat_get(&page->n_paths), (uint64_t)LAUNCH_PATHS_MAX);
+		memcpy(ret, page->paths, n * sizeof(*ret));
+	} while (read_again(page, before, &tries));
+	for (uint64_t i = 0; i < n; i++)
 		end_texts(&ret[i]);
-	}
 	return n;
 }
 
@@ -52,21 +76,16 @@ size_t stats_page_clients(const struct launch_stats *page,
 			  struct launch_client_stats ret[LAUNCH_CLIENT_STATS_MAX],
 			  uint64_t *ret_omitted)
 {
-	uint64_t all = 0;
-	size_t n = 0;
+	uint64_t all, before;
+	size_t n;
+	int tries = 0;
 
-	for (int tries = 0; tries < 8; tries++) {
-		uint64_t before = __atomic_load_n(&page->seq, __ATOMIC_ACQUIRE);
-
+	do {
+		before = read_begin(page);
 		all = launch_stat_get(&page->n_clients);
 		n = MIN_OF(all, (uint64_t)LAUNCH_CLIENT_STATS_MAX);
 		memcpy(ret, page->clients, n * sizeof(*ret));
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		/* The worker makes `seq` odd in worker_stats_publish() before it changes the texts.
-		 */
-		if (!(before & 1) && before == __atomic_load_n(&page->seq, __ATOMIC_RELAXED))
-			break;
-	}
+	} while (read_again(page, before, &tries));
 	for (size_t i = 0; i < n; i++) {
 		ret[i].host[sizeof(ret[i].host) - 1] = '\0';
 		text_clean(ret[i].host);
@@ -120,19 +139,15 @@ bool stats_page_session(const struct launch_watch *page, size_t i, struct launch
 size_t stats_page_refused(const struct launch_stats *page,
 			  struct launch_refused_client ret[LAUNCH_REFUSED_MAX])
 {
-	size_t n = 0;
+	uint64_t before;
+	size_t n;
+	int tries = 0;
 
-	for (int tries = 0; tries < 8; tries++) {
-		uint64_t before = __atomic_load_n(&page->seq, __ATOMIC_ACQUIRE);
-
+	do {
+		before = read_begin(page);
 		n = MIN_OF(launch_stat_get(&page->n_refused), (uint64_t)LAUNCH_REFUSED_MAX);
 		memcpy(ret, page->refused, n * sizeof(*ret));
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		/* The worker makes `seq` odd in worker_stats_publish() before it changes the texts.
-		 */
-		if (!(before & 1) && before == __atomic_load_n(&page->seq, __ATOMIC_RELAXED))
-			break;
-	}
+	} while (read_again(page, before, &tries));
 	for (size_t i = 0; i < n; i++) {
 		ret[i].host[sizeof(ret[i].host) - 1] = '\0';
 		ret[i].export_name[sizeof(ret[i].export_name) - 1] = '\0';

@@ -9,8 +9,11 @@
 /* Delays of reports. */
 /* Longer than a worker's restart, which programs do not notice. */
 #define RESTART_NS (3 * NSEC_PER_SEC)
-#define LEG_NS (1 * NSEC_PER_SEC)  /* the time until the plan knows of a lost carrier */
-#define MTU_NS (10 * NSEC_PER_SEC) /* the time in which a path that was diverted finds its MTU */
+#define LEG_NS (1 * NSEC_PER_SEC) /* the time until the plan knows of a lost carrier */
+/* The time in which a path finds its MTU again: after the agent has reset the MTU of a leg that
+ * another program changed, and after a path was diverted. */
+#define MTU_NS (3 * NSEC_PER_SEC)
+#define MTU_DIVERTED_NS (10 * NSEC_PER_SEC)
 
 /* ---- the plan ---- */
 
@@ -145,9 +148,12 @@ static void look_at_page(struct health_look *l)
 		if (strcmp(refusal, text) == 0)
 			return;
 	}
-	e = text[0] ? health_note(l, 0, HEALTH_PAGE, "", text) : NULL;
+	if (!text[0])
+		return;
+	e = health_note(l, strncmp(text, "path-mtu: ", 10) == 0 ? MTU_NS : 0, HEALTH_PAGE, "",
+			text);
 	if (e && is_of_diverted_leg(l, text))
-		e->due_ns = l->now + MTU_NS;
+		e->due_ns = l->now + MTU_DIVERTED_NS;
 }
 
 static void look_at_plan(struct health_look *l)

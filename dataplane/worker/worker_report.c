@@ -206,6 +206,14 @@ void worker_report(struct worker *w, struct rudp_session *s, enum rudp_event e, 
 		worker_announce(w);
 }
 
+/* Writes a text of the statistics page only if it differs: a reader that cannot wait for the end of
+ * a change then sees a whole text all the same. */
+static void text_publish(char *to, size_t size, const char *text)
+{
+	if (strncmp(to, text, size) != 0)
+		snprintf(to, size, "%s", text);
+}
+
 static uint64_t share_or_unknown(uint32_t ppm)
 {
 	return ppm == UINT32_MAX ? UINT64_MAX : ppm;
@@ -214,7 +222,7 @@ static uint64_t share_or_unknown(uint32_t ppm)
 static void quality_publish(const struct worker *w, struct launch_path_stats *p,
 			    const struct rudp_path_info *i)
 {
-	snprintf(p->slow_than, sizeof(p->slow_than), "%s", i->slow_ns ? slow_than(w, i) : "");
+	text_publish(p->slow_than, sizeof(p->slow_than), i->slow_ns ? slow_than(w, i) : "");
 	launch_stat_set(&p->slow_ns, i->slow_ns);
 	launch_stat_set(&p->slow_than_ns, i->slow_than_ns);
 	launch_stat_set(&p->loss_out_ppm, share_or_unknown(i->loss_out_ppm));
@@ -233,10 +241,12 @@ static void path_publish(const struct worker *w, struct launch_path_stats *p,
 	const struct launch_port *port =
 		&w->cfg->ports[worker_port(w, MIN_OF(i->port, w->cfg->n_ports - 1))];
 
-	ip_addr_format(&port->ip.addr, p->local, sizeof(p->local));
-	ip_addr_format(&i->remote.ip, p->remote, sizeof(p->remote));
-	snprintf(p->leg, sizeof(p->leg), "%s", port->leg);
-	snprintf(p->peer, sizeof(p->peer), "%s", w->role->peer_name(w, s));
+	char ip[IP_ADDR_STR_MAX];
+
+	text_publish(p->local, sizeof(p->local), ip_addr_format(&port->ip.addr, ip, sizeof(ip)));
+	text_publish(p->remote, sizeof(p->remote), ip_addr_format(&i->remote.ip, ip, sizeof(ip)));
+	text_publish(p->leg, sizeof(p->leg), port->leg);
+	text_publish(p->peer, sizeof(p->peer), w->role->peer_name(w, s));
 	launch_stat_set(&p->up, i->up);
 	launch_stat_set(&p->state, i->joining	? LAUNCH_PATH_JOINING
 				   : i->suspect ? LAUNCH_PATH_SUSPECT

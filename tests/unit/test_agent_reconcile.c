@@ -582,7 +582,7 @@ static void test_reasons_name_both_legs(void **state)
 	snprintf(page->ports[0].by, sizeof(page->ports[0].by), "af-packet");
 	page->ports[0].counts = 1;
 	page->ports[0].counters.tx_packets = 12;
-	snprintf(page->reason, sizeof(page->reason), "path-mtu: less");
+	snprintf(page->reason, sizeof(page->reason), "segmentation-lost: less");
 	agent_check_health(&f->a);
 	assert_int_equal(status_collect(&f->a, &st), 0);
 	assert_string_equal(st.processes[1].reason,
@@ -591,7 +591,7 @@ static void test_reasons_name_both_legs(void **state)
 	assert_true(list_has(json_object_get(o, "reasons"),
 			     "worker 1: leg-a: no-af-xdp: AF_PACKET is used"));
 	assert_true(list_has(json_object_get(o, "reasons"), "worker 1: leg-b: no such device"));
-	assert_true(list_has(json_object_get(o, "reasons"), "worker 1: path-mtu: less"));
+	assert_true(list_has(json_object_get(o, "reasons"), "worker 1: segmentation-lost: less"));
 	json_decref(o);
 	o = status_processes_to_json(&st);
 	process = json_array_get(json_object_get(o, "processes"), 1);

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sched.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -113,6 +114,35 @@ static void test_texts_of_a_worker_pass_the_gate(void **state)
 	free(page);
 }
 
+static struct launch_stats *changing; /* a page that the worker is changing */
+
+/* Replaces that of the C library: while a reader waits, the worker ends its change. */
+int sched_yield(void)
+{
+	strcpy(changing->paths[0].leg, "leg-a");
+	strcpy(changing->reason, "path-mtu");
+	changing->seq++;
+	return 0;
+}
+
+static void test_readers_of_a_page_wait_for_the_end_of_a_change(void **state)
+{
+	struct launch_path_stats paths[LAUNCH_PATHS_MAX];
+	char text[LAUNCH_REASON_MAX];
+
+	changing = calloc(1, sizeof(*changing));
+	assert_non_null(changing);
+	changing->n_paths = 1;
+	changing->seq = 1;
+	assert_int_equal(stats_page_paths(changing, paths), 1);
+	assert_string_equal(paths[0].leg, "leg-a");
+	changing->reason[0] = '\0';
+	changing->seq = 3;
+	stats_page_text(changing, changing->reason, text, sizeof(text));
+	assert_string_equal(text, "path-mtu");
+	free(changing);
+}
+
 static void test_texts_of_events_pass_the_gate(void **state)
 {
 	static struct events ev;
@@ -135,6 +165,7 @@ int main(void)
 		cmocka_unit_test(test_a_cut_text_loses_an_incomplete_character_only),
 		cmocka_unit_test(test_bidirectional_and_widthless_characters_are_replaced),
 		cmocka_unit_test(test_texts_of_a_worker_pass_the_gate),
+		cmocka_unit_test(test_readers_of_a_page_wait_for_the_end_of_a_change),
 		cmocka_unit_test(test_texts_of_events_pass_the_gate),
 	};
 
