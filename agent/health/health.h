@@ -45,9 +45,10 @@ struct health_entry {
 	char text[HEALTH_TEXT_MAX]; /* "code: sentence" */
 	uint64_t due_ns;	    /* earliest time of the report */
 	/* Time since which every check has found only a guess at the cause that differs from
-	 * `text`. 0: the last check found `text` or a certain cause, or the problem is not reported
-	 * yet. */
+	 * `text`, each of the same kind. 0: the last check found `text` or a certain cause, or the
+	 * problem is not reported yet. */
 	uint64_t guess_since_ns;
+	uint8_t guess_kind;	 /* see guess_kind() in health_list.c */
 	bool reported_elsewhere; /* a problem of the leg already includes it */
 	bool seen;
 };

@@ -24,15 +24,16 @@ static struct health_entry *add(struct health *h)
 	return vec_add(&h->entries, &h->n, sizeof(*h->entries));
 }
 
-/* Returns whether the text only lists possible causes of a silent peer. */
-static bool is_guess(const char *text)
+/* Returns the number of the kind of guess if the text only lists possible causes of a silent peer,
+ * else 0. */
+static uint8_t guess_kind(const char *text)
 {
 	static const char *const codes[] = {"no-answer: ", "no-neighbour: ", "no-service: "};
 
 	for (size_t i = 0; i < ARRAY_SIZE(codes); i++)
 		if (strncmp(text, codes[i], strlen(codes[i])) == 0)
-			return true;
-	return false;
+			return (uint8_t)(i + 1);
+	return 0;
 }
 
 /* Returns whether the entry keeps its text for now, because `text` is only a guess at the cause. A
@@ -41,12 +42,15 @@ static bool is_guess(const char *text)
  * replace a guess about another leg at once: its leg may have just come back. */
 static bool keeps_text(struct health_entry *e, const char *text, uint64_t now)
 {
-	if (e->due_ns > now || !is_guess(text) || strcmp(e->text, text) == 0) {
+	const uint8_t kind = guess_kind(text);
+
+	if (e->due_ns > now || !kind || strcmp(e->text, text) == 0) {
 		e->guess_since_ns = 0;
 		return false;
 	}
-	if (!e->guess_since_ns)
+	if (!e->guess_since_ns || e->guess_kind != kind)
 		e->guess_since_ns = now;
+	e->guess_kind = kind;
 	return now < e->guess_since_ns + GUESS_NS;
 }
 

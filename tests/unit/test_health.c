@@ -359,6 +359,26 @@ static void another_guess_replaces_a_guess_only_after_three_seconds(void **state
 	health_done(&h);
 }
 
+/* As when a server answers again after a while: its mounts are served a moment later. */
+static void a_guess_of_another_kind_waits_for_three_seconds_of_its_own(void **state)
+{
+	const struct health_inputs in = {.sup = NULL};
+	struct health h = {.n = 0};
+	struct sup_worker w = {.id = 1};
+	struct health_look l = {.h = &h, .in = &in, .w = &w, .now = 10 * NSEC_PER_SEC};
+	struct health_entry *e;
+
+	health_note(&l, 0, HEALTH_MOUNT, "/mnt", "no-answer: via leg-a");
+	health_note(&l, 0, HEALTH_MOUNT, "/mnt", "no-answer: via leg-b");
+	l.now += 4 * NSEC_PER_SEC;
+	e = health_note(&l, 0, HEALTH_MOUNT, "/mnt", "no-service: the server is reachable");
+	assert_string_equal(e->text, "no-answer: via leg-a");
+	l.now += 3 * NSEC_PER_SEC;
+	e = health_note(&l, 0, HEALTH_MOUNT, "/mnt", "no-service: the server is reachable");
+	assert_string_equal(e->text, "no-service: the server is reachable");
+	health_done(&h);
+}
+
 /* Like a server's worker whose client cannot connect: its page has no path, only the port's
  * refusals. */
 static void a_refusal_to_send_without_a_path_is_named(void **state)
@@ -669,6 +689,7 @@ int main(void)
 		cmocka_unit_test(a_path_of_a_refused_mount_is_not_blamed_on_the_network),
 		cmocka_unit_test(a_guess_replaces_a_known_cause_only_after_three_seconds),
 		cmocka_unit_test(another_guess_replaces_a_guess_only_after_three_seconds),
+		cmocka_unit_test(a_guess_of_another_kind_waits_for_three_seconds_of_its_own),
 		cmocka_unit_test(a_refusal_to_send_without_a_path_is_named),
 		cmocka_unit_test(a_refusal_to_send_to_a_silent_client_is_named_once),
 		cmocka_unit_test(a_refusal_that_is_no_fault_of_this_host_is_not_named),
