@@ -3,7 +3,7 @@
 #include "agent/leg_links.h"
 #include "agent/agent.h"
 #include "agent/base/stats_page.h"
-#include "agent/cluster/links_rows.h"
+#include "agent/cluster/view/links_rows.h"
 #include "agent/links/links.h"
 #include "agent/links/links_watch.h"
 #include "netcfg/base/files/secret.h"

@@ -2,7 +2,7 @@
 /* Publishes this host in its cluster, and follows the addresses of other servers. */
 #include "agent/membership.h"
 #include "agent/base/path.h"
-#include "agent/cluster/records.h"
+#include "agent/cluster/store/records.h"
 #include "agent/control.h"
 #include "agent/leg_links.h"
 #include "agent/rollout_host.h"

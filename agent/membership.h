@@ -8,7 +8,7 @@
 #define PLENUM_AGENT_MEMBERSHIP_H
 
 #include "agent/agent.h"
-#include "agent/cluster/records.h"
+#include "agent/cluster/store/records.h"
 
 /* Intervals at which a changed summary and an unchanged one are published. */
 #define MEMBERSHIP_LOOK_NS (10 * NSEC_PER_SEC)

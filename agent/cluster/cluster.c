@@ -3,7 +3,7 @@
 #include "agent/cluster/cluster.h"
 #include "agent/base/child/child_role.h"
 #include "agent/cluster/cluster_settings.h"
-#include "agent/cluster/pool.h"
+#include "agent/cluster/pools/pool.h"
 #include "netcfg/base/diag.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/files/secret.h"

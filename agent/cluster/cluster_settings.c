@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Makes the settings of the role `cluster` from the configuration and the files that it names. */
 #include "agent/cluster/cluster_settings.h"
-#include "agent/cluster/pool.h"
+#include "agent/cluster/pools/pool.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/files/secret.h"
 #include <errno.h>

@@ -2,8 +2,8 @@
 /* Reads and watches the servers' keys in the cluster's store, and the key of the revocations, which
  * has the entry of the server "" here. */
 #include "agent/cluster/discovery.h"
-#include "agent/cluster/member.h"
 #include "agent/cluster/servers.h"
+#include "agent/cluster/store/member.h"
 #include "netcfg/base/log.h"
 #include <stdio.h>
 #include <string.h>

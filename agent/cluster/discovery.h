@@ -8,7 +8,7 @@
 #ifndef PLENUM_AGENT_DISCOVERY_H
 #define PLENUM_AGENT_DISCOVERY_H
 
-#include "agent/cluster/records.h"
+#include "agent/cluster/store/records.h"
 #include <jansson.h>
 
 #define DISCOVERY_SERVERS_MAX 256

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Answers requests about the cluster: the state of this host's membership at once, the lists of all
  * hosts when the process of the role `cluster` has read them. */
-#include "agent/cluster/pool.h"
-#include "agent/cluster/rows.h"
+#include "agent/cluster/pools/pool.h"
+#include "agent/cluster/view/rows.h"
 #include "agent/control.h"
 #include "agent/control/control_internal.h"
 #include <stdio.h>

@@ -7,7 +7,7 @@
  *	failover_host NAME START TO FILE ENDPOINT...
  */
 #include "agent/cluster/failover/failover_hold.h"
-#include "agent/cluster/http_client.h"
+#include "agent/cluster/store/http_client.h"
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>

@@ -4,12 +4,12 @@
  * results within their limits. The first byte selects the call, the second one the HTTP status.
  */
 #include "agent/base/privsep.h"
-#include "agent/cluster/etcd_json.h"
 #include "agent/cluster/failover/failover.h"
-#include "agent/cluster/links_rows.h"
-#include "agent/cluster/pool.h"
+#include "agent/cluster/pools/pool.h"
 #include "agent/cluster/rollout/rollout.h"
-#include "agent/cluster/rows.h"
+#include "agent/cluster/store/etcd_json.h"
+#include "agent/cluster/view/links_rows.h"
+#include "agent/cluster/view/rows.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * of the revocations in etcd. A certificate or revocation that is valid is not valid with any bit
  * changed; a list of revocations stays readable when one is added.
  */
-#include "agent/cluster/records.h"
+#include "agent/cluster/store/records.h"
 #include "dataplane/rudp/wire/wire.h"
 #include "netcfg/base/files/identity.h"
 #include "tests/fuzz/fuzz.h"

@@ -14,7 +14,7 @@
  * host on average (memory that it shares with no other host).
  */
 #include "agent/base/child/child_role.h"
-#include "agent/cluster/pool.h"
+#include "agent/cluster/pools/pool.h"
 #include "agent/cluster/rollout/rollout.h"
 #include "netcfg/base/os/memfd.h"
 #include <fcntl.h>

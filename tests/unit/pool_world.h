@@ -9,7 +9,7 @@
 #define PLENUM_TESTS_POOL_WORLD_H
 
 #include "agent/cluster/cluster.h"
-#include "agent/cluster/pool.h"
+#include "agent/cluster/pools/pool.h"
 #include "netcfg/base/vec.h"
 #include <setjmp.h>
 #include <stdarg.h>

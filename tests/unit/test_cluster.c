@@ -2,8 +2,8 @@
 /* The cluster's store: requests to etcd and its answers, values of hosts, lists of all hosts, and
  * the file of known servers. */
 #include "agent/cluster/cluster.h"
-#include "agent/cluster/etcd_json.h"
-#include "agent/cluster/rows.h"
+#include "agent/cluster/store/etcd_json.h"
+#include "agent/cluster/view/rows.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/files/state_file.h"
 #include <setjmp.h>

@@ -2,7 +2,7 @@
 /* Lists of all hosts, from a store in memory that answers with small pages, and from one that never
  * answers. */
 #include "agent/base/child/child_role.h"
-#include "agent/cluster/view.h"
+#include "agent/cluster/view/view.h"
 #include "netcfg/base/os/memfd.h"
 #include <net/if.h>
 #include <poll.h>

@@ -3,8 +3,8 @@
  * file of known servers, and the pace at which it follows them. */
 #include "agent/base/child/child_role.h"
 #include "agent/cluster/cluster.h"
-#include "agent/cluster/pool.h"
-#include "agent/cluster/rows.h"
+#include "agent/cluster/pools/pool.h"
+#include "agent/cluster/view/rows.h"
 #include "agent/membership.h"
 #include "netcfg/base/file.h"
 #include <setjmp.h>

@@ -4,7 +4,7 @@
  * registration of hosts, and the search for servers.
  */
 #include "agent/cluster/discovery.h"
-#include "agent/cluster/member.h"
+#include "agent/cluster/store/member.h"
 #include "netcfg/base/vec.h"
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The verdicts about legs that hosts publish, from sessions and probes, and the merged list. */
-#include "agent/cluster/links_rows.h"
+#include "agent/cluster/view/links_rows.h"
 #include "agent/links/links_watch.h"
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 /* Address pools: the choice of addresses, their keys and values, the change of pools, the record of
  * this host's addresses, and the plan that uses them. */
 #include "agent/cluster/cluster.h"
-#include "agent/cluster/pool.h"
+#include "agent/cluster/pools/pool.h"
 #include "netcfg/base/file.h"
 #include <setjmp.h>
 #include <stdarg.h>

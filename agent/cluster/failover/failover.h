@@ -17,7 +17,7 @@
 #ifndef PLENUM_AGENT_FAILOVER_H
 #define PLENUM_AGENT_FAILOVER_H
 
-#include "agent/cluster/records.h"
+#include "agent/cluster/store/records.h"
 
 #define FAILOVER_EPOCH_MAX ((uint64_t)INT64_MAX)
 

@@ -10,7 +10,7 @@
 #define PLENUM_AGENT_FAILOVER_HOLD_H
 
 #include "agent/cluster/failover/failover.h"
-#include "agent/cluster/member.h"
+#include "agent/cluster/store/member.h"
 
 struct failover_report {
 	enum failover_state state;

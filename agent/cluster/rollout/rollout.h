@@ -15,7 +15,7 @@
 #ifndef PLENUM_AGENT_ROLLOUT_H
 #define PLENUM_AGENT_ROLLOUT_H
 
-#include "agent/cluster/records.h"
+#include "agent/cluster/store/records.h"
 
 #define ROLLOUT_SLOTS_MAX 64 /* hosts in flight */
 #define ROLLOUT_TIMEOUT_S 600

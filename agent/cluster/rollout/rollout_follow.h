@@ -9,8 +9,8 @@
 #ifndef PLENUM_AGENT_ROLLOUT_FOLLOW_H
 #define PLENUM_AGENT_ROLLOUT_FOLLOW_H
 
-#include "agent/cluster/member.h"
 #include "agent/cluster/rollout/rollout.h"
+#include "agent/cluster/store/member.h"
 
 /* Interval at which the record is read: LOOK while a host has a turn, or while this host lacks the
  * document of a running rollout; otherwise IDLE. */

@@ -7,7 +7,7 @@
 #ifndef PLENUM_AGENT_CTL_JOIN_H
 #define PLENUM_AGENT_CTL_JOIN_H
 
-#include "agent/cluster/pool.h"
+#include "agent/cluster/pools/pool.h"
 #include "agent/ctl/ctl.h"
 #include "netcfg/base/files/identity.h"
 #include "netcfg/host/inventory.h"

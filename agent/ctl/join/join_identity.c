@@ -4,7 +4,7 @@
  * 'plenum cluster authority' made it. An invitation of that host for one host has a permission,
  * with which that host makes its own key pair and certificate.
  */
-#include "agent/cluster/records.h"
+#include "agent/cluster/store/records.h"
 #include "agent/ctl/join/ctl_join.h"
 #include "netcfg/base/files/identity.h"
 #include <string.h>

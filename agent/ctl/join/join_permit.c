@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Makes and reads the cluster's signing key, and signs permissions with it. */
-#include "agent/cluster/records.h"
+#include "agent/cluster/store/records.h"
 #include "agent/ctl/join/ctl_join.h"
 #include "netcfg/base/file.h"
 #include "netcfg/base/files/identity.h"

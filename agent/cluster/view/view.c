@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Makes a list of all hosts, pools or addresses of the cluster from the keys in the store. */
-#include "agent/cluster/view.h"
-#include "agent/cluster/links_rows.h"
-#include "agent/cluster/pool.h"
+#include "agent/cluster/view/view.h"
+#include "agent/cluster/pools/pool.h"
+#include "agent/cluster/view/links_rows.h"
 #include <stdio.h>
 #include <string.h>
 

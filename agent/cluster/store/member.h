@@ -9,7 +9,7 @@
 #ifndef PLENUM_AGENT_MEMBER_H
 #define PLENUM_AGENT_MEMBER_H
 
-#include "agent/cluster/records.h"
+#include "agent/cluster/store/records.h"
 
 /* The duration of a host's lease is this, plus or minus up to a fifth, so that leases of several
  * hosts do not end together. */

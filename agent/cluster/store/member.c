@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Registers this host in the cluster's store, and keeps its keys up to date. */
-#include "agent/cluster/member.h"
+#include "agent/cluster/store/member.h"
 #include "netcfg/base/log.h"
 #include "netcfg/base/when.h"
 #include <stdio.h>

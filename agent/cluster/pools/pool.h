@@ -9,7 +9,7 @@
 #ifndef PLENUM_AGENT_POOL_H
 #define PLENUM_AGENT_POOL_H
 
-#include "agent/cluster/member.h"
+#include "agent/cluster/store/member.h"
 #include "netcfg/base/reason.h"
 
 #define POOLS_MAX 256

@@ -6,7 +6,7 @@
 #ifndef PLENUM_AGENT_VIEW_H
 #define PLENUM_AGENT_VIEW_H
 
-#include "agent/cluster/rows.h"
+#include "agent/cluster/view/rows.h"
 
 #define VIEW_ANSWER_BYTES_MAX (12U << 20)
 

@@ -13,7 +13,7 @@
 #ifndef PLENUM_AGENT_RECORDS_H
 #define PLENUM_AGENT_RECORDS_H
 
-#include "agent/cluster/kv.h"
+#include "agent/cluster/store/kv.h"
 #include "netcfg/base/files/identity.h"
 #include <jansson.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Formats the keys and values of the cluster's store, and parses the values that other hosts
  * wrote. */
-#include "agent/cluster/records.h"
+#include "agent/cluster/store/records.h"
 #include "netcfg/base/hash.h"
 #include "netcfg/base/text.h"
 #include <inttypes.h>

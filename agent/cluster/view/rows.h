@@ -8,7 +8,7 @@
 #ifndef PLENUM_AGENT_ROWS_H
 #define PLENUM_AGENT_ROWS_H
 
-#include "agent/cluster/records.h"
+#include "agent/cluster/store/records.h"
 
 /* Maximum age of a valid summary, and how far the clock of its host may be ahead. */
 #define ROWS_AGE_MAX_S (3 * RECORDS_REPEAT_S)

@@ -4,8 +4,8 @@
  * an answer of etcd, or etcd cannot carry out the request at the moment, the request is sent to the
  * next endpoint, once to each. A watch stays on one endpoint; the caller gets its end as an event.
  */
-#include "agent/cluster/etcd_json.h"
-#include "agent/cluster/http_client.h"
+#include "agent/cluster/store/etcd_json.h"
+#include "agent/cluster/store/http_client.h"
 #include <stdio.h>
 #include <string.h>
 

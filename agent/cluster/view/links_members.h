@@ -7,7 +7,7 @@
 #ifndef PLENUM_AGENT_LINKS_MEMBERS_H
 #define PLENUM_AGENT_LINKS_MEMBERS_H
 
-#include "agent/cluster/records.h"
+#include "agent/cluster/store/records.h"
 
 #define LINKS_MEMBERS_MAX 24 /* other hosts that are known at a time */
 #define LINKS_MEMBERS_READ_NS (30 * NSEC_PER_SEC)

@@ -4,7 +4,7 @@
  * transaction that requires that the keys read before are unchanged; if they have changed, the
  * operation begins again.
  */
-#include "agent/cluster/pool.h"
+#include "agent/cluster/pools/pool.h"
 #include "agent/cluster/rollout/rollout.h"
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Formats and parses the keys and values of pools and addresses, and chooses addresses for a
  * host. */
-#include "agent/cluster/pool.h"
+#include "agent/cluster/pools/pool.h"
 #include "netcfg/base/when.h"
 #include "netcfg/spec/spec.h"
 #include <inttypes.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reads a random part of the records of links, again and again. */
-#include "agent/cluster/links_members.h"
-#include "agent/cluster/links_rows.h"
-#include "agent/cluster/member.h"
+#include "agent/cluster/view/links_members.h"
+#include "agent/cluster/store/member.h"
+#include "agent/cluster/view/links_rows.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Makes the rows of the cluster's lists from hosts' summaries. */
-#include "agent/cluster/rows.h"
+#include "agent/cluster/view/rows.h"
 #include "netcfg/base/text.h"
 #include "netcfg/base/when.h"
 #include <inttypes.h>

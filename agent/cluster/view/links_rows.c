@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Makes the rows of the list of links, and merges what several hosts say about a leg. */
-#include "agent/cluster/links_rows.h"
+#include "agent/cluster/view/links_rows.h"
 #include "agent/base/links_report.h"
 #include "netcfg/base/text.h"
 #include <stdio.h>

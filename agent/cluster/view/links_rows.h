@@ -9,7 +9,7 @@
 #ifndef PLENUM_AGENT_LINKS_ROWS_H
 #define PLENUM_AGENT_LINKS_ROWS_H
 
-#include "agent/cluster/records.h"
+#include "agent/cluster/store/records.h"
 
 #define LINKS_ROWS_BYTES_MAX 16384 /* a longer record is ignored */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Drives libcurl's multi interface from the event loop. */
-#include "agent/cluster/http_client.h"
+#include "agent/cluster/store/http_client.h"
 #include <curl/curl.h>
 #include <stdio.h>
 #include <string.h>

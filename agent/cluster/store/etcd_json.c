@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Writes the requests to etcd's JSON gateway, and parses its answers. */
-#include "agent/cluster/etcd_json.h"
+#include "agent/cluster/store/etcd_json.h"
 #include "netcfg/base/text.h"
 #include <inttypes.h>
 #include <jansson.h>

@@ -8,7 +8,7 @@
 #ifndef PLENUM_AGENT_ETCD_JSON_H
 #define PLENUM_AGENT_ETCD_JSON_H
 
-#include "agent/cluster/kv.h"
+#include "agent/cluster/store/kv.h"
 
 enum etcd_call {
 	ETCD_RANGE,

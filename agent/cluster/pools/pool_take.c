@@ -6,7 +6,7 @@
  * read, and the name of this host is still registered for this agent. So no address ever belongs to
  * two hosts, and after a kill at any time the next agent finds the addresses that this one took.
  */
-#include "agent/cluster/pool.h"
+#include "agent/cluster/pools/pool.h"
 #include "netcfg/base/log.h"
 #include <stdio.h>
 #include <string.h>
