@@ -4,7 +4,7 @@
  * runs them in one loop. It manages the whole process: its core, privileges and signals, the
  * control channel to the agent and the statistics page. It never changes the network configuration
  * and opens no file by name; it inherits everything that it needs (launch.h). It has one thread.
- * Only main() calls worker_main(); tests call the other functions.
+ * The parts of a worker are in this folder and its subfolders; run/ has the loop that calls them.
  */
 #ifndef PLENUM_DATAPLANE_WORKER_H
 #define PLENUM_DATAPLANE_WORKER_H
@@ -14,10 +14,10 @@
 #include "dataplane/port/port.h"
 #include "dataplane/port/rdma/port_rdma.h"
 #include "dataplane/rudp/rudp.h"
+#include "dataplane/worker/sandbox/worker_sandbox.h"
 #include "dataplane/worker/worker_active.h"
 #include "dataplane/worker/worker_fault.h"
 #include "dataplane/worker/worker_role.h"
-#include "dataplane/worker/worker_sandbox.h"
 
 /* Sources of events that wake the sleeping loop. The epoll event contains the value. */
 enum worker_source {
@@ -145,22 +145,6 @@ struct worker {
 	uint32_t port_quiet[LAUNCH_PORTS_MAX]; /* count of consecutive reads without a packet */
 };
 
-/* Runs the worker process. Returns its exit status (enum launch_exit). */
-int worker_main(void);
-
-/* worker_setup.c */
-
-/* Reads and checks the configuration. Returns 0 with *ret set, which the caller must free, or a
- * negative errno with a sentence in why. -EPROTO: an agent of another version wrote the
- * configuration. */
-int worker_config_read(int fd, struct launch_config **ret, struct reason *why);
-/* Checks the configuration. Returns 0 or a negative errno with a sentence in why. */
-int worker_config_check(const struct launch_config *cfg, struct reason *why);
-struct launch_stats *worker_stats_map(int fd);
-/* Pins the process to its core, and sets its name. Returns 0, or a negative errno if the core does
- * not exist. */
-int worker_process_place(const struct launch_config *cfg);
-
 /* worker_open.c: opening the ports */
 
 /* Selects the back end of the ports. Returns 0, or a negative errno with a sentence in why. */
@@ -268,12 +252,6 @@ void worker_tx_flush(void *user);
 void worker_watch(struct worker *w, int fd, uint32_t source, uint32_t events);
 void worker_unwatch(struct worker *w, int fd);
 
-/* worker_loop.c */
-
-/* Builds rudp and the role's state. Returns 0 or a negative errno with a sentence in why. */
-int worker_build(struct worker *w, struct reason *why);
-void worker_run(struct worker *w);
-
 /* worker_rdma.c: RDMA devices for bulk data */
 
 /* Opens the RDMA devices of the legs that may use RDMA. Call it while the worker still has its
@@ -318,13 +296,6 @@ void worker_sessions_set_log_level(struct worker *w, uint32_t level);
 /* Writes the next part of the list. The amount of work is bounded. */
 void worker_sessions_publish(struct worker *w);
 
-/* worker_control.c: messages of the agent, and signals */
-
-void worker_control_read(struct worker *w);
-/* Checks whether the agent is still alive. */
-void worker_alive_read(struct worker *w);
-void worker_signal_read(struct worker *w);
-
 /* worker_capture.c */
 
 /* Begins a capture, after ending an earlier one. fd: descriptor of the packet ring; the caller
@@ -334,15 +305,5 @@ void worker_capture_end(struct worker *w); /* Ends the capture, if there is one.
 /* Writes new keys of the sessions to the capture, if keys are captured. Call it in each turn, so
  * that no short session is missed. */
 void worker_capture_keys(struct worker *w);
-
-/* worker_spin.c */
-
-/* Call when work has arrived after the loop was idle for idle_ns. */
-void worker_spin_learn(struct worker_spin *s, uint64_t idle_ns);
-/* Returns whether to poll again instead of sleeping. idle_ns: time since there was work last. */
-bool worker_spin_wanted(const struct worker_spin *s, uint64_t idle_ns);
-/* Returns whether the worker sleeps when idle, and work arrives so rarely that acknowledgements
- * should not wait for it. */
-bool worker_spin_rests(const struct worker_spin *s);
 
 #endif

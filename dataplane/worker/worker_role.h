@@ -9,7 +9,7 @@
 #define PLENUM_DATAPLANE_WORKER_ROLE_H
 
 #include "dataplane/port/rdma/port_rdma.h"
-#include "dataplane/worker/worker_sandbox.h"
+#include "dataplane/worker/sandbox/worker_sandbox.h"
 
 struct launch_session;
 struct rudp_ops;

@@ -6,7 +6,7 @@
  * those. After any input the transport has keys: those of the last message that named one or two.
  */
 #include "dataplane/rudp/rudp_internal.h"
-#include "dataplane/worker/worker.h"
+#include "dataplane/worker/run/worker_run.h"
 #include "dataplane/worker/worker_role.h"
 #include "netcfg/base/log.h"
 #include "tests/fuzz/fuzz.h"

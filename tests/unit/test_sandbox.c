@@ -4,7 +4,7 @@
  * and then tries every way out. Needs root.
  */
 #include "dataplane/fuse/helper/fuse_handle.h"
-#include "dataplane/worker/worker_sandbox.h"
+#include "dataplane/worker/sandbox/worker_sandbox.h"
 #include "tests/lib/process/helper_trace.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A worker's start and its decision to spin; the end-to-end tests cover the loop. */
-#include "dataplane/worker/worker.h"
+#include "dataplane/worker/run/worker_run.h"
 #include "netcfg/base/os/fdpass.h"
 
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  * A worker whose ports share one address, over a back end that records the calls: which port joins,
  * stands by, announces; with and without an agent; and the reasons that the worker reports.
  */
-#include "dataplane/worker/worker.h"
+#include "dataplane/worker/run/worker_run.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
  * over two ports whose descriptors are event counters. The reads are counted between two sleeps.
  * And how often it updates the statistics page.
  */
-#include "dataplane/worker/worker.h"
+#include "dataplane/worker/run/worker_run.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The list of clients that a compute worker refuses: bounded, with a reason and one event each, and
  * without those that were accepted or have given up. */
+#include "dataplane/worker/roles/worker_refused.h"
 #include "dataplane/worker/worker_identity.h"
-#include "dataplane/worker/worker_refused.h"
 #include "netcfg/base/files/identity.h"
 
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sets up a worker before it has ports: reads its configuration, assigns its core, and maps its
  * statistics page. */
-#include "dataplane/worker/worker.h"
+#include "dataplane/worker/run/worker_run.h"
 #include "netcfg/base/log.h"
 
 #include <inttypes.h>

@@ -3,7 +3,7 @@
  * Confines a worker by namespaces, identity and privileges. The lists of system calls are in
  * worker_calls.c. Tests use the sandbox without a worker.
  */
-#include "dataplane/worker/worker_sandbox.h"
+#include "dataplane/worker/sandbox/worker_sandbox.h"
 #include "dataplane/fuse/server/fuse_server.h"
 #include "netcfg/base/hash.h"
 #include "netcfg/base/os/limit.h"

@@ -3,7 +3,7 @@
  * The system calls that a worker may make, by role and transport; all other calls fail with EPERM.
  * The comment of each group explains the need for it.
  */
-#include "dataplane/worker/worker_sandbox.h"
+#include "dataplane/worker/sandbox/worker_sandbox.h"
 #include "netcfg/base/os/seccomp.h"
 #include <fcntl.h>
 #include <linux/netlink.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Keeps and reports the list of clients that a compute worker refuses. */
-#include "dataplane/worker/worker_refused.h"
+#include "dataplane/worker/roles/worker_refused.h"
 #include "dataplane/worker/worker_identity.h"
 #include "netcfg/base/log.h"
 #include "netcfg/base/reason.h"

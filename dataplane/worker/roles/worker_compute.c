@@ -4,9 +4,9 @@
  * clients.
  */
 #include "dataplane/fuse/server/fuse_server.h"
+#include "dataplane/worker/roles/worker_refused.h"
 #include "dataplane/worker/worker.h"
 #include "dataplane/worker/worker_identity.h"
-#include "dataplane/worker/worker_refused.h"
 #include "netcfg/base/log.h"
 #include "netcfg/base/reason.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Handles the agent's messages, the agent's exit, and signals. */
-#include "dataplane/worker/worker.h"
+#include "dataplane/worker/run/worker_run.h"
 #include "dataplane/worker/worker_identity.h"
 #include "netcfg/base/log.h"
 #include "netcfg/base/os/fdpass.h"

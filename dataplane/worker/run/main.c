@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The main program of a worker. All other code is in a library, so that tests link the same
  * code. */
-#include "dataplane/worker/worker.h"
+#include "dataplane/worker/run/worker_run.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * The worker's loop. Each turn handles packets, the role's work and timers; then the worker sleeps
  * or polls again. The loop knows the role and the back end only by their tables of operations.
  */
-#include "dataplane/worker/worker.h"
+#include "dataplane/worker/run/worker_run.h"
 #include "dataplane/worker/worker_identity.h"
 #include "netcfg/base/log.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Decides when an idle worker polls and when it sleeps, by a small model that learns from the
  * traffic. It does not depend on other parts of the worker, so it can be tested alone. */
-#include "dataplane/worker/worker.h"
+#include "dataplane/worker/run/worker_run.h"
 
 #define SPIN_SCORE_MAX 1024U
 #define SPIN_SCORE_WORTH 256U

@@ -3,7 +3,7 @@
  * Starts and ends a worker. The start has the order that the sandbox requires: steps that need
  * privileges come first, and the first packet is read last.
  */
-#include "dataplane/worker/worker.h"
+#include "dataplane/worker/run/worker_run.h"
 #include "netcfg/base/log.h"
 
 #include <fcntl.h>
