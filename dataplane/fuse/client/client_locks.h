@@ -83,39 +83,4 @@ bool client_locks_release(struct fuse_client *f, struct client_file *file, void 
  * request is being killed. sent: the request was sent to the server. */
 bool client_locks_must_end(uint32_t opcode, bool sent);
 
-/* ---- client_lock_reclaim.c ---- */
-
-/* Call when a lock request has ended with this result: updates the ledger of locks that programs
- * hold. self: the slot of the request; NULL: it has no slot. resent: the client sent the request in
- * more than one session. */
-void client_locks_note(struct fuse_client *f, const struct client_slot *self, const uint8_t *req,
-		       int error, bool resent);
-/* Call when all files are open at the server again. Returns false while locks must be reclaimed
- * before the server counts as ready. */
-bool client_locks_reclaim(struct fuse_client *f);
-/* Processes the answer to a request that client_locks_reclaim() sent; msg is NULL if the session
- * ended. */
-void client_locks_reclaimed(struct fuse_client *f, const struct client_slot *s, const void *msg,
-			    size_t len, uint64_t now_ns);
-
-/* ---- client_locks.c ---- */
-
-/* Applies an answer about locks: sets or clears CLIENT_NODE_LOCKED of the request's node, and moves
- * a SETLKW that must wait from its slot to client_locks.waits. Returns true if the slot is free
- * now: the request waits without a slot, or the kernel has its reply. */
-bool client_locks_answer(struct fuse_client *f, struct client_slot *s,
-			 const struct client_answer *a);
-/* Processes the answer to the cancellation of a waiting request: replies EINTR to the kernel, or
- * success if the request had got its lock before. After another error, or if msg is NULL because
- * the session ended, the cancellation is sent again. */
-void client_locks_cancelled(struct fuse_client *f, const struct client_slot *s, const void *msg,
-			    size_t len);
-/* Fails the lock request in the slot. If the request closes an open file, also closes that file. */
-void client_locks_fail(struct fuse_client *f, struct client_slot *s, int error);
-/* Fails the lock requests that wait without a slot. */
-void client_locks_fail_waits(struct fuse_client *f, int error);
-/* Call when a process got a signal while it waits for the lock request `unique`. Returns false if
- * no such request waits here. */
-bool client_locks_interrupt(struct fuse_client *f, uint64_t unique);
-
 #endif

@@ -63,26 +63,10 @@ bool client_write_back_has_data(const struct fuse_client *f,
 				const struct client_write_back_file *w);
 /* Returns whether the WRITE in slot s must ask for the lease of its file. */
 bool client_write_back_asks(const struct fuse_client *f, const struct client_slot *s);
-/* Call when the server has executed the WRITE in slot s: learns of the lease, and removes its
- * number from the answer. */
-void client_write_back_written(struct fuse_client *f, const struct client_slot *s,
-			       struct client_answer *a);
-/* Processes the answer to a request of the stage; msg is NULL if the session ended. */
-void client_write_back_answered(struct fuse_client *f, const struct client_slot *s, void *msg,
-				size_t len);
-/* Returns whether the client holds data of the file, or must report an error when a program closes
- * the file. */
+/* Returns whether the client holds data of the file. */
 bool client_write_back_has(const struct fuse_client *f, const struct client_node *node);
-bool client_write_back_waits_at_close(const struct fuse_client *f, const struct client_node *node,
-				      const struct client_file *file);
 /* Returns whether closed files must not be reported to the server yet, because data written by them
  * were not sent; the data are then sent next. */
 bool client_write_back_delays_release(struct fuse_client *f);
-/* Call after the unmount, or before this worker stops: sends all held data. Returns true if there
- * is some left. */
-bool client_write_back_delays_goodbye(struct fuse_client *f);
-/* Call when the mount has ended and the server did not come back: drops all held data, with a log
- * line. */
-void client_write_back_give_up(struct fuse_client *f);
 
 #endif

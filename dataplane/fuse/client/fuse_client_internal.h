@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Private header of the FUSE client: its state, its slots, and the functions that its files share.
- * Only dataplane/fuse/client/ includes it.
+ * Only dataplane/fuse/client/ and its subfolders include it.
  */
 #ifndef PLENUM_DATAPLANE_FUSE_CLIENT_INTERNAL_H
 #define PLENUM_DATAPLANE_FUSE_CLIENT_INTERNAL_H
@@ -437,21 +437,8 @@ bool client_reply_error(struct fuse_client *f, uint64_t unique, int error);
 /* Sends the error to the kernel if the kernel still waits for a reply, and frees the slot. */
 void client_slot_fail(struct fuse_client *f, struct client_slot *s, int error);
 
-/* client_load.c: how much is pending in the kernel */
+/* small helpers */
 
-/* Counts a request of the kernel, and the data bytes of a WRITE, on the statistics page. */
-void client_note_read(struct fuse_client *f, const struct fuse_in_header *h);
-/* Returns how many requests probably wait in the kernel. The result is at least 1 while all
- * requests are answered. */
-int client_read_burst_hint(const struct fuse_client *f);
-/* Call after each read: updates the highest number of unanswered requests, which shows how many
- * programs are active. */
-void client_queue_depth_update(struct fuse_client *f);
-
-/* client_take.c: requests of the kernel */
-
-/* Processes a request of n bytes in f->read_buf; sets f->request. */
-void client_take_request(struct fuse_client *f, size_t n, uint64_t now_ns);
 /* Returns whether there are a free slot and a buffer for a large request. Both are needed before a
  * request is read. */
 static inline bool client_has_room(const struct fuse_client *f)
@@ -481,16 +468,6 @@ static inline uint64_t client_due_after(uint64_t due_ns, uint64_t now_ns)
 	return due_ns > now_ns ? due_ns : UINT64_MAX;
 }
 
-/* client_send.c: requests to the server */
-
-/* Sends pending requests. */
-void client_flush(struct fuse_client *f, uint64_t now_ns);
-/* Begins the session; once the server is ready, the stages send what is due. */
-void client_flush_stages(struct fuse_client *f, uint64_t now_ns);
-/* Ends the session, if any; pending requests keep waiting. */
-void client_session_drop(struct fuse_client *f, uint64_t now_ns);
-/* Sends DESTROY to the server after the unmount. */
-void client_goodbye(struct fuse_client *f);
 /* Call when a request with this opcode was sent to the server. */
 static inline void client_note_sent(struct fuse_client *f, uint32_t opcode)
 {
@@ -518,11 +495,6 @@ int client_request_seal(struct fuse_client *f, struct client_slot *s, const void
 			size_t *ret_len);
 /* Processes a FORGET or BATCH_FORGET. */
 void client_request_forget(struct fuse_client *f, const void *req, size_t len);
-
-/* client_answer.c: answers on their way to the kernel. */
-
-void client_answer_take(struct fuse_client *f, struct client_slot *s, void *msg, size_t len,
-			uint64_t now_ns);
 
 /* client_internal_requests.c: requests that the client itself makes. */
 
@@ -682,42 +654,6 @@ void client_local_open_reply(struct fuse_client *f, const struct fuse_in_header 
  * replies with the same file. Returns false if the predecessor has not answered it. */
 bool client_local_open_repeat(struct fuse_client *f, const struct fuse_in_header *in,
 			      uint32_t open_flags);
-
-/* client_deferred_ctime.c: SETATTRs that change nothing but the ctime. */
-
-/* Call when the server has executed a request that changed the file: if its ctime update was
- * deferred, the request has updated the ctime as well. */
-void client_deferred_ctime_applied(struct fuse_client *f, const struct client_slot *s);
-/* Processes the answer to a TOUCH: drops the deferred ctime of its node. After a transient error,
- * or if msg is NULL because the session ended, keeps it, and the TOUCH is sent again. */
-void client_deferred_ctime_answered(struct fuse_client *f, const struct client_slot *s, void *msg,
-				    size_t len);
-/* Sends the deferred updates that are due before until_ns. */
-void client_deferred_ctime_flush(struct fuse_client *f, uint64_t until_ns);
-
-/* client_refusal.c: a server that refuses the mount. */
-
-/* Call when the server has refused the session with this code, a negative errno. */
-void client_refusal_note(struct fuse_client *f, int code, uint64_t now_ns);
-/* Call when the server has accepted the session. */
-void client_refusal_end(struct fuse_client *f);
-/* Returns the error with which requests fail because of the refusal; 0: requests do not fail. */
-int client_refusal_get(const struct fuse_client *f, uint64_t now_ns);
-
-/* client_interrupt.c: timeouts of soft mounts, and requests of killed processes. */
-
-void client_interrupt_request(struct fuse_client *f, const void *req, size_t len, uint64_t now_ns);
-
-/* client_killed.c: requests of killed processes. */
-
-/* Call when the process of the slot's request got a signal. */
-void client_killed_signalled(struct fuse_client *f, struct client_slot *s, uint64_t now_ns);
-/* Ends the request if its process is being killed. A request that waits at the client ends at once.
- * For a request at the server, the client sends an interrupt and waits for a moment, so that a dead
- * process leaves nothing in progress. */
-void client_killed_look(struct fuse_client *f, struct client_slot *s, uint64_t now_ns);
-/* Ends the request with `error` for the program, whether or not the server still executes it. */
-void client_killed_abandon(struct fuse_client *f, struct client_slot *s, int error);
 
 /* client_rdma.c: bulk data via RDMA. */
 

@@ -7,7 +7,7 @@
 #ifndef PLENUM_DATAPLANE_FUSE_CLIENT_WORKERS_H
 #define PLENUM_DATAPLANE_FUSE_CLIENT_WORKERS_H
 
-#include "dataplane/fuse/client/fuse_client_internal.h"
+#include "dataplane/fuse/client/session/client_session.h"
 #include "dataplane/fuse/client/workers/client_trial.h"
 #include "dataplane/fuse/client/workers/mount_worker.h"
 

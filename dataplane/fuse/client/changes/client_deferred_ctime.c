@@ -7,7 +7,7 @@
  * if no change follows, the client sends an update after a few milliseconds, or before a request
  * that would show the file. Until then the mark is kept in the mount's state.
  */
-#include "dataplane/fuse/client/fuse_client_internal.h"
+#include "dataplane/fuse/client/changes/client_changes.h"
 
 #include <fcntl.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sends pending requests and, after an unmount, DESTROY. */
-#include "dataplane/fuse/client/fuse_client_internal.h"
+#include "dataplane/fuse/client/changes/client_changes.h"
+#include "dataplane/fuse/client/session/client_session.h"
 
 void client_session_drop(struct fuse_client *f, uint64_t now_ns)
 {

@@ -6,7 +6,7 @@
  * After the loss of a session, the client sends the waiting requests again; the server then grants
  * those at once that have got their locks in the meantime.
  */
-#include "dataplane/fuse/client/fuse_client_internal.h"
+#include "dataplane/fuse/client/changes/client_changes.h"
 #include "netcfg/base/log.h"
 
 #include <fcntl.h>

@@ -5,7 +5,8 @@
  * session meanwhile, and the mount works again when the server accepts the session. If the reason
  * for a refusal soon ends by itself, requests wait, as they do for an absent server.
  */
-#include "dataplane/fuse/client/fuse_client_internal.h"
+#include "dataplane/fuse/client/changes/client_changes.h"
+#include "dataplane/fuse/client/session/client_session.h"
 
 /* The client waits this long after a refusal, because another address of the server may accept the
  * session: different addresses may belong to workers that serve different exports. */

@@ -4,7 +4,8 @@
  * server, redirects, timeouts and shutdown.
  */
 #include "dataplane/fuse/client/fuse_client.h"
-#include "dataplane/fuse/client/fuse_client_internal.h"
+#include "dataplane/fuse/client/changes/client_changes.h"
+#include "dataplane/fuse/client/session/client_session.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Estimates how many requests wait in the kernel, from the number of requests that the client has
  * read so far. */
-#include "dataplane/fuse/client/fuse_client_internal.h"
+#include "dataplane/fuse/client/session/client_session.h"
 
 #define CLIENT_WINDOW 64 /* length of a window, in requests */
 

@@ -4,7 +4,8 @@
  * files, and records acknowledged changes before the kernel gets the answer. The server's data are
  * checked before they are used; an answer that the kernel cannot handle becomes EIO.
  */
-#include "dataplane/fuse/client/fuse_client_internal.h"
+#include "dataplane/fuse/client/changes/client_changes.h"
+#include "dataplane/fuse/client/session/client_session.h"
 #include "netcfg/base/log.h"
 
 #include <fcntl.h>

@@ -4,7 +4,7 @@
  * programs do not expect that a signal interrupts a write or an fsync; a database, for example,
  * would stop after EINTR. FUSE does not report which signal a process got, but procfs shows it.
  */
-#include "dataplane/fuse/client/fuse_client_internal.h"
+#include "dataplane/fuse/client/session/client_session.h"
 
 #include <fcntl.h>
 #include <signal.h>

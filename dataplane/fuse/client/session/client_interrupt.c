@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Handles the kernel's INTERRUPT requests and the timeouts of soft mounts, and checks regularly for
  * processes that were killed. */
-#include "dataplane/fuse/client/fuse_client_internal.h"
+#include "dataplane/fuse/client/changes/client_changes.h"
+#include "dataplane/fuse/client/session/client_session.h"
 
 #include <string.h>
 

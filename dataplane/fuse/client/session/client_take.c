@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Handles a request of the kernel: a stage answers it at once, or it gets a slot and waits to be
  * sent to the server. */
-#include "dataplane/fuse/client/fuse_client_internal.h"
+#include "dataplane/fuse/client/session/client_session.h"
 
 #include <string.h>
 

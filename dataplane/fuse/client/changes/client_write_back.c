@@ -13,7 +13,7 @@
  * with the open file, and reported by its next write, fsync or close.
  */
 #include "dataplane/fuse/client/client_write_back.h"
-#include "dataplane/fuse/client/fuse_client_internal.h"
+#include "dataplane/fuse/client/changes/client_changes.h"
 #include "netcfg/base/log.h"
 
 #include <fcntl.h>

@@ -7,7 +7,7 @@
  * that its programs hold in both cases, and then sends the request again. If the server does not
  * grant a reclaimed lock, the open files of that node fail with EIO, as after a loss of all locks.
  */
-#include "dataplane/fuse/client/fuse_client_internal.h"
+#include "dataplane/fuse/client/changes/client_changes.h"
 
 #include <fcntl.h>
 #include <string.h>
