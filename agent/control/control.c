@@ -8,7 +8,7 @@
 #include "agent/clients/clients.h"
 #include "agent/control/control_internal.h"
 #include "agent/control/operations.h"
-#include "agent/membership.h"
+#include "agent/monitor/membership.h"
 #include "agent/status.h"
 #include "netcfg/base/file.h"
 #include <inttypes.h>

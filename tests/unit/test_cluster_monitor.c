@@ -5,7 +5,7 @@
 #include "agent/cluster/cluster.h"
 #include "agent/cluster/pools/pool.h"
 #include "agent/cluster/view/rows.h"
-#include "agent/membership.h"
+#include "agent/monitor/membership.h"
 #include "netcfg/base/file.h"
 #include <setjmp.h>
 #include <stdarg.h>

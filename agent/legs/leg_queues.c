@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reads the counters of the legs' queues while packets are lost, and reports drops. */
-#include "agent/leg_queues.h"
+#include "agent/legs/leg_queues.h"
 #include "agent/agent.h"
 #include "agent/base/child/child_task.h"
 #include "agent/base/stats_page.h"

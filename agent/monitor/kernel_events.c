@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Handles the kernel's notifications: passes carrier changes on and requests a reconcile. */
-#include "agent/kernel_events.h"
+#include "agent/monitor/kernel_events.h"
 #include "agent/agent.h"
-#include "agent/leg_links.h"
-#include "agent/leg_wiring.h"
+#include "agent/legs/leg_links.h"
+#include "agent/legs/leg_wiring.h"
 #include "agent/lldp/lldp.h"
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Runs the wiring watch for the agent: passes it the plan in force, and reports its findings. */
-#include "agent/leg_wiring.h"
+#include "agent/legs/leg_wiring.h"
 #include "agent/agent.h"
 #include "agent/base/stats_page.h"
 #include "agent/lldp/lldp.h"

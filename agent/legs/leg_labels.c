@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Chooses the links on which the agent listens for LLDP, and reports changes of labels. */
-#include "agent/leg_labels.h"
+#include "agent/legs/leg_labels.h"
 #include "agent/agent.h"
 #include "agent/base/path.h"
-#include "agent/leg_wiring.h"
+#include "agent/legs/leg_wiring.h"
 #include "agent/lldp/lldp.h"
 #include <stdio.h>
 #include <string.h>

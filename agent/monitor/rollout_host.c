@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Applies the cluster's document when this host has a turn in a rollout, and decides whether the
  * result is good. */
-#include "agent/rollout_host.h"
+#include "agent/monitor/rollout_host.h"
 #include "agent/base/path.h"
 #include "agent/cluster/rollout/rollout_note.h"
 #include "netcfg/base/files/state_file.h"

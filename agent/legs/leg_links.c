@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Runs the probes of legs for the agent, and publishes and reports what they find. */
-#include "agent/leg_links.h"
+#include "agent/legs/leg_links.h"
 #include "agent/agent.h"
 #include "agent/base/stats_page.h"
 #include "agent/cluster/view/links_rows.h"

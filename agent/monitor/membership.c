@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Publishes this host in its cluster, and follows the addresses of other servers. */
-#include "agent/membership.h"
+#include "agent/monitor/membership.h"
 #include "agent/base/path.h"
 #include "agent/cluster/store/records.h"
 #include "agent/control.h"
-#include "agent/leg_links.h"
-#include "agent/rollout_host.h"
+#include "agent/legs/leg_links.h"
+#include "agent/monitor/rollout_host.h"
 #include "agent/status.h"
 #include <stdio.h>
 #include <string.h>
