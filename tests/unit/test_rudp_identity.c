@@ -355,6 +355,34 @@ static void only_a_proven_host_ends_its_earlier_sessions(void **state)
 	}
 }
 
+/* A host gets its identity while a session of it, without proof, is up. */
+static void a_host_that_proves_its_name_ends_its_sessions_without_proof(void **state)
+{
+	/* 0: later start, the same host; 1: earlier start; 2: another host's certificate */
+	for (unsigned kind = 0; kind < 3; kind++) {
+		struct rudp *first;
+
+		auth->cfg[CLIENT].host_key.used = false;
+		auth->ends[CLIENT].epoch = 5000;
+		auth_begin();
+		works();
+		assert_int_equal(n_proofs, 0);
+		any_name = true;
+		card_make(CLIENT, kind == 2 ? "host-x" : names[CLIENT], 0);
+		host_key_set(CLIENT);
+		auth->ends[CLIENT].epoch = kind == 1 ? 1 : 5000;
+		first = intruder_start();
+		assert_true(auth_is_up());
+		restarted_sessions(kind == 0);
+		assert_int_equal(auth_sessions(SERVER), kind == 0 ? 1 : 2);
+		rudp_free(first);
+		auth_restart();
+		auth->check = check;
+		any_name = false;
+		n_proofs = 0;
+	}
+}
+
 /* Another host has the victim's identity number and a higher epoch. */
 static void the_epoch_of_another_host_keeps_no_host_out(void **state)
 {
@@ -488,6 +516,7 @@ int main(void)
 		T(a_revocation_ends_the_sessions_of_that_host_alone),
 		T(a_server_with_two_keys_proves_its_identity_by_each),
 		T(a_revocation_ends_the_sessions_that_claim_the_name),
+		T(a_host_that_proves_its_name_ends_its_sessions_without_proof),
 		T(only_a_proven_host_ends_its_earlier_sessions),
 		T(the_epoch_of_another_host_keeps_no_host_out),
 		T(a_replayed_handshake_has_no_effect),

@@ -243,6 +243,32 @@ static bool end_older(struct rudp *r, const struct hello_in *in)
 	return true;
 }
 
+/* Returns a session of an earlier incarnation of the client in which it only claimed the name that
+ * it has proved now. */
+static struct rudp_session *claimed_session(const struct rudp *r, const struct hello_in *in)
+{
+	struct rudp_session *first = rudp_index_sibling(r, in->b.identity, 0), *s = first;
+
+	if (!s || (int32_t)(s->peer_epoch - in->b.epoch) >= 0)
+		return NULL;
+	do {
+		if (strcmp(s->peer_host, in->peer.host) == 0)
+			return s;
+		s = list_entry(s->siblings.next, struct rudp_session, siblings);
+	} while (s != first);
+	return NULL;
+}
+
+/* Ends the sessions that the client had before it got an identity. Otherwise they would keep its
+ * open files and locks until their timeout. */
+static void end_unproven(struct rudp *r, const struct hello_in *in)
+{
+	struct rudp_session *s;
+
+	while (in->peer.proven && (s = claimed_session(r, in)))
+		end_replaced(s);
+}
+
 /* Opens the sealed body of HELLO with the cluster's keys. Returns 0 or -EBADMSG. */
 static int body_unseal(const struct rudp *r, struct hello_in *in, const uint8_t *hdr)
 {
@@ -408,6 +434,8 @@ static int hello_process(struct rudp *r, struct hello_in *in, const uint8_t *dat
 		budget_take(r, in->src, -ESTALE, now);
 		return 0;
 	}
+	if (res == 0)
+		end_unproven(r, in);
 	res = res ? res : session_accept(r, in, now, &s, word);
 	budget_take(r, in->src, res, now);
 	if (res) {
