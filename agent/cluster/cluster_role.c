@@ -5,6 +5,7 @@
  * only few system calls. The monitor sends it the settings with the texts of all files; it reports
  * values of a fixed size to the monitor.
  */
+#include "agent/base/child/child_monitor.h"
 #include "agent/base/child/child_role.h"
 #include "agent/base/child/sandbox.h"
 #include "agent/cluster/discovery.h"
@@ -17,7 +18,6 @@
 #include "agent/cluster/view/links_rows.h"
 #include "agent/cluster/view/view.h"
 #include "netcfg/base/os/memfd.h"
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,6 +38,7 @@ struct revoked_sent {
 
 struct cluster_role {
 	struct loop *loop;
+	struct child_monitor monitor;
 	const struct kv_ops *ops;
 	json_t *setup; /* the settings in use; NULL: none yet */
 	struct kv *kv;
@@ -59,22 +60,11 @@ struct cluster_role {
 	char *links; /* the record of this host's links; NULL: it does not probe */
 };
 
-static int tell(struct privsep_msg *m, int fd)
-{
-	struct pollfd p = {.fd = PRIVSEP_FD_CONTROL, .events = POLLOUT};
-	int r;
-
-	while ((r = privsep_send(PRIVSEP_FD_CONTROL, PRIVSEP_CLUSTER, m, fd)) == -EAGAIN)
-		if (poll(&p, 1, -1) < 0 && errno != EINTR)
-			return -errno;
-	return r;
-}
-
 /* Sends a report. A report that breaks a rule of privsep.h is a defect of this process: it is not
  * sent, and the process continues. */
 static void report(struct privsep_msg *m, int fd)
 {
-	const int r = tell(m, fd);
+	const int r = child_monitor_tell(PRIVSEP_CLUSTER, m, fd);
 
 	if (r < 0)
 		log_err("cannot report to the monitor: %s", strerror(-r));
@@ -609,49 +599,24 @@ static int edit_rollout(struct cluster_role *c, const struct privsep_cluster_rol
 
 /* ---- the monitor ---- */
 
-static int handle(struct cluster_role *c, const struct privsep_msg *m, int fd)
+static int handle(void *user, const struct privsep_msg *m, int *fd)
 {
-	struct privsep_msg pong = {.type = PRIVSEP_PONG};
+	struct cluster_role *c = user;
 
 	switch ((enum privsep_type)m->type) {
 	case PRIVSEP_CLUSTER_SET:
-		return take_settings(c, m->cluster_text.len, fd);
+		return take_settings(c, m->cluster_text.len, *fd);
 	case PRIVSEP_CLUSTER_PUBLISH:
-		return publish(c, &m->cluster_text, fd);
+		return publish(c, &m->cluster_text, *fd);
 	case PRIVSEP_CLUSTER_READ:
 		return read_list(c, &m->cluster_read);
 	case PRIVSEP_CLUSTER_EDIT:
 		return edit(c, &m->cluster_edit);
 	case PRIVSEP_CLUSTER_ROLLOUT:
-		return edit_rollout(c, &m->cluster_rollout, fd);
-	case PRIVSEP_PING:
-		return tell(&pong, -1);
+		return edit_rollout(c, &m->cluster_rollout, *fd);
 	default: /* messages for other roles */
 		return 0;
 	}
-}
-
-static int on_monitor(void *user, int fd, uint32_t revents)
-{
-	struct cluster_role *c = user;
-	struct privsep_msg m;
-	const char *why = "";
-	int passed = -1, r = privsep_recv(fd, PRIVSEP_MONITOR, &m, &passed, &why);
-
-	if (r == -EAGAIN)
-		return 0;
-	if (r == 0) { /* the monitor has exited, so this process exits too */
-		loop_exit(c->loop, 0);
-		return 0;
-	}
-	if (r < 0) {
-		log_err("invalid message from the monitor: %s", r == -EBADMSG ? why : strerror(-r));
-		return r;
-	}
-	r = handle(c, &m, passed);
-	if (passed >= 0)
-		close(passed);
-	return r;
 }
 
 /* ---- the process ---- */
@@ -676,17 +641,18 @@ static int seal(void)
 
 static int open_all(struct cluster_role *c)
 {
-	struct loop_source *monitor, *timer;
+	struct loop_source *timer;
 	int r = loop_new(&c->loop);
 
+	c->monitor = (struct child_monitor){
+		.loop = c->loop, .role = PRIVSEP_CLUSTER, .handle = handle, .user = c};
 	/* The first timer opens a descriptor, which is not allowed later. */
 	if (r >= 0)
 		r = loop_add_timer(c->loop, NSEC_PER_MSEC, NULL, NULL, &timer);
 	if (r >= 0)
 		r = http_client_prepare();
 	if (r >= 0)
-		r = loop_add_fd(c->loop, PRIVSEP_FD_CONTROL, EPOLLIN, true, on_monitor, c,
-				&monitor);
+		r = child_monitor_watch(&c->monitor);
 	return r;
 }
 

@@ -4,6 +4,7 @@
  * sockets that it gets from the monitor, and reports what it finds. Any host of the data network
  * can send it packets, so it has no privileges and no files, and can open no socket.
  */
+#include "agent/base/child/child_monitor.h"
 #include "agent/base/child/child_role.h"
 #include "agent/base/child/sandbox.h"
 #include "agent/base/loop.h"
@@ -13,7 +14,6 @@
 #include <linux/errqueue.h>
 #include <netinet/icmp6.h>
 #include <netinet/ip_icmp.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -38,6 +38,7 @@ struct port {
 
 struct links_role {
 	struct loop *loop;
+	struct child_monitor monitor;
 	struct loop_source *timer;
 	struct links links;
 	char host[PLENUM_NAME_MAX];
@@ -45,17 +46,6 @@ struct links_role {
 	json_t *members;
 	uint64_t random_key[2], random_count;
 };
-
-static int tell(struct privsep_msg *m)
-{
-	struct pollfd p = {.fd = PRIVSEP_FD_CONTROL, .events = POLLOUT};
-	int r;
-
-	while ((r = privsep_send(PRIVSEP_FD_CONTROL, PRIVSEP_LINKS, m, -1)) == -EAGAIN)
-		if (poll(&p, 1, -1) < 0 && errno != EINTR)
-			return -errno;
-	return r;
-}
 
 static struct port *port_of(struct links_role *role, uint32_t ifindex)
 {
@@ -91,7 +81,7 @@ static void report(struct links_role *role, uint64_t now)
 			continue;
 		p->told = m.links_report;
 		p->told_ns = now;
-		if (tell(&m) < 0)
+		if (child_monitor_tell(PRIVSEP_LINKS, &m, -1) < 0)
 			log_err("cannot report to the monitor");
 	}
 }
@@ -396,9 +386,9 @@ static int use_socket(struct links_role *role, uint32_t ifindex, int fd)
 	return loop_add_fd(role->loop, fd, EPOLLIN, false, on_socket, p, &p->source);
 }
 
-static int handle(struct links_role *role, const struct privsep_msg *m, int *fd)
+static int handle(void *user, const struct privsep_msg *m, int *fd)
 {
-	struct privsep_msg pong = {.type = PRIVSEP_PONG};
+	struct links_role *role = user;
 
 	switch ((enum privsep_type)m->type) {
 	case PRIVSEP_LISTEN:
@@ -411,35 +401,9 @@ static int handle(struct links_role *role, const struct privsep_msg *m, int *fd)
 		return take_settings(role, m->cluster_text.len, *fd);
 	case PRIVSEP_CLUSTER_MEMBERS:
 		return take_members(role, m->cluster_text.len, *fd);
-	case PRIVSEP_PING:
-		return tell(&pong);
 	default: /* messages for other roles */
 		return 0;
 	}
-}
-
-static int on_monitor(void *user, int fd, uint32_t revents)
-{
-	struct links_role *role = user;
-	struct privsep_msg m;
-	const char *why = "";
-	int passed = -1, r = privsep_recv(fd, PRIVSEP_MONITOR, &m, &passed, &why);
-
-	(void)revents;
-	if (r == -EAGAIN)
-		return 0;
-	if (r == 0) { /* the monitor has exited, so this process exits too */
-		loop_exit(role->loop, 0);
-		return 0;
-	}
-	if (r < 0) {
-		log_err("invalid message from the monitor: %s", r == -EBADMSG ? why : strerror(-r));
-		return r;
-	}
-	r = handle(role, &m, &passed);
-	if (passed >= 0)
-		close(passed);
-	return r;
 }
 
 /* ---- the process ---- */
@@ -456,14 +420,14 @@ static int seal(void)
 
 static int open_all(struct links_role *role)
 {
-	struct loop_source *monitor;
 	int r = loop_new(&role->loop);
 
+	role->monitor = (struct child_monitor){
+		.loop = role->loop, .role = PRIVSEP_LINKS, .handle = handle, .user = role};
 	if (r >= 0)
 		r = loop_add_timer(role->loop, NSEC_PER_MSEC, on_timer, role, &role->timer);
 	if (r >= 0)
-		r = loop_add_fd(role->loop, PRIVSEP_FD_CONTROL, EPOLLIN, true, on_monitor, role,
-				&monitor);
+		r = child_monitor_watch(&role->monitor);
 	return r;
 }
 

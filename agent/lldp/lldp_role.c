@@ -5,12 +5,12 @@
  * frames. So the process has an empty root directory, an unprivileged user, and no system call that
  * could send through a packet socket. It keeps no state; the monitor has the table.
  */
+#include "agent/base/child/child_monitor.h"
 #include "agent/base/child/child_role.h"
 #include "agent/base/child/sandbox.h"
 #include "agent/base/loop.h"
 #include "agent/lldp/claim.h"
 #include "agent/lldp/lldp_parse.h"
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -38,20 +38,10 @@ struct port {
 
 struct lldp_role {
 	struct loop *loop;
+	struct child_monitor monitor;
 	struct loop_source *pause_timer;
 	struct port *ports;
 };
-
-static int tell(struct privsep_msg *m)
-{
-	struct pollfd p = {.fd = PRIVSEP_FD_CONTROL, .events = POLLOUT};
-	int r;
-
-	while ((r = privsep_send(PRIVSEP_FD_CONTROL, PRIVSEP_LLDP, m, -1)) == -EAGAIN)
-		if (poll(&p, 1, -1) < 0 && errno != EINTR)
-			return -errno;
-	return r;
-}
 
 /* ---- frames ---- */
 
@@ -70,7 +60,7 @@ static int take_lldp(const struct port *p, const uint8_t *frame, size_t len)
 
 	if (len > LLDP_FRAME_MAX || lldp_parse(frame, len, &m.neighbour.said) < 0)
 		return 0;
-	return tell(&m);
+	return child_monitor_tell(PRIVSEP_LLDP, &m, -1);
 }
 
 static int take_claim(const struct port *p, const uint8_t *frame, size_t len)
@@ -79,7 +69,7 @@ static int take_claim(const struct port *p, const uint8_t *frame, size_t len)
 
 	if (claim_parse(frame, MIN_OF(len, (size_t)CLAIM_FRAME_MAX), &m.claim.said) < 0)
 		return 0;
-	return tell(&m);
+	return child_monitor_tell(PRIVSEP_LLDP, &m, -1);
 }
 
 static int on_frame(void *user, int fd, uint32_t revents)
@@ -157,9 +147,9 @@ static int listen_to(struct lldp_role *role, const struct privsep_link *link, in
 	return watch(p);
 }
 
-static int handle(struct lldp_role *role, const struct privsep_msg *m, int *fd)
+static int handle(void *user, const struct privsep_msg *m, int *fd)
 {
-	struct privsep_msg pong = {.type = PRIVSEP_PONG};
+	struct lldp_role *role = user;
 
 	switch ((enum privsep_type)m->type) {
 	case PRIVSEP_LISTEN:
@@ -167,34 +157,9 @@ static int handle(struct lldp_role *role, const struct privsep_msg *m, int *fd)
 	case PRIVSEP_IGNORE:
 		ignore(role, &m->link);
 		return 0;
-	case PRIVSEP_PING:
-		return tell(&pong);
 	default: /* other messages are for the roles that serve clients */
 		return 0;
 	}
-}
-
-static int on_monitor(void *user, int fd, uint32_t revents)
-{
-	struct lldp_role *role = user;
-	struct privsep_msg m;
-	const char *why = "";
-	int passed = -1, r = privsep_recv(fd, PRIVSEP_MONITOR, &m, &passed, &why);
-
-	if (r == -EAGAIN)
-		return 0;
-	if (r == 0) { /* the monitor has exited, so this process exits too */
-		loop_exit(role->loop, 0);
-		return 0;
-	}
-	if (r < 0) {
-		log_err("invalid message from the monitor: %s", r == -EBADMSG ? why : strerror(-r));
-		return r;
-	}
-	r = handle(role, &m, &passed);
-	if (passed >= 0)
-		close(passed);
-	return r;
 }
 
 /* ---- the process ---- */
@@ -222,15 +187,15 @@ static int seal(void)
 
 static int open_all(struct lldp_role *role)
 {
-	struct loop_source *monitor;
 	int r = loop_new(&role->loop);
 
+	role->monitor = (struct child_monitor){
+		.loop = role->loop, .role = PRIVSEP_LLDP, .handle = handle, .user = role};
 	if (r >= 0)
 		r = loop_add_timer(role->loop, NSEC_PER_MSEC, on_pause_end, role,
 				   &role->pause_timer);
 	if (r >= 0)
-		r = loop_add_fd(role->loop, PRIVSEP_FD_CONTROL, EPOLLIN, true, on_monitor, role,
-				&monitor);
+		r = child_monitor_watch(&role->monitor);
 	return r;
 }
 
