@@ -4,9 +4,11 @@
  * a process of the product's role, in its sandbox; this program is the monitor of them all. It
  * gives each host its settings and writes its summary once a minute, as the agent does. A host
  * finds the server of one mount and has ADDRESSES addresses of each of two pools, the same as
- *before.
+ * before.
  *
- *	cluster_hosts URL ETCD_PID HOSTS ADDRESSES SETTLE_S MEASURE_S
+ *	cluster_hosts URL ETCD_PID HOSTS ADDRESSES SETTLE_S MEASURE_S [join]
+ *
+ * With `join`, the hosts had no addresses before, and all start at the same time.
  *
  * Prints "hosts start_s etcd_% etcd_MiB bytes host_% host_MiB": the time until all hosts are
  * registered with their addresses; processor time and memory of etcd; bytes a second between a host
@@ -46,6 +48,7 @@ struct cost {
 
 static struct host hosts[HOSTS_MAX];
 static size_t n_hosts, n_wanted;
+static bool joins; /* the hosts are new */
 
 static void die(const char *what)
 {
@@ -64,13 +67,14 @@ static void send_text(struct host *h, enum privsep_type type, uint32_t what, con
 
 /* ---- what a host publishes ---- */
 
-/* A host asks for the addresses that it had before, as when a whole site starts again. */
+/* A host asks for the addresses that it had before, as when a whole site starts again; a new host
+ * has had none. */
 static json_t *wanted_pool(const char *name, unsigned net, size_t i)
 {
 	const size_t n = n_wanted / 2;
 	json_t *known = json_array();
 
-	for (size_t k = i * n + 1; k <= (i + 1) * n; k++)
+	for (size_t k = i * n + 1; !joins && k <= (i + 1) * n; k++)
 		json_array_append_new(known, json_sprintf("10.%u.%zu.%zu", net, k / 256, k % 256));
 	return json_pack("{s:s, s:I, s:o}", "name", name, "need", (json_int_t)n, "known", known);
 }
@@ -303,18 +307,20 @@ int main(int argc, char **argv)
 {
 	const struct rlimit files = {HOSTS_MAX + 64, HOSTS_MAX + 64};
 	const double hz = (double)sysconf(_SC_CLK_TCK);
-	size_t n = argc == 7 ? strtoul(argv[3], NULL, 10) : 0;
+	size_t n = argc >= 7 ? strtoul(argv[3], NULL, 10) : 0;
 	uint64_t since;
 	struct cost was, is;
 	double s;
 
 	if (n == 0 || n > HOSTS_MAX) {
-		fprintf(stderr, "cluster_hosts URL ETCD_PID HOSTS ADDRESSES SETTLE_S MEASURE_S\n");
+		fprintf(stderr, "cluster_hosts URL ETCD_PID HOSTS ADDRESSES SETTLE_S MEASURE_S "
+				"[join]\n");
 		return 2;
 	}
 	signal(SIGPIPE, SIG_IGN);
 	setrlimit(RLIMIT_NOFILE, &files);
 	n_wanted = 2 * strtoul(argv[4], NULL, 10);
+	joins = argc > 7 && strcmp(argv[7], "join") == 0;
 	const pid_t etcd = (pid_t)atoi(argv[2]);
 
 	since = clock_now_ns();
@@ -325,7 +331,7 @@ int main(int argc, char **argv)
 	add_pool("b", "10.129.0.1-10.129.255.254/16");
 	while (n_hosts < n) { /* as hosts of a site start: not all in one moment */
 		host_start(argv[1]);
-		turn(30 * NSEC_PER_MSEC);
+		turn(joins ? 0 : 30 * NSEC_PER_MSEC);
 	}
 	while (!all_have_addresses()) {
 		turn(NSEC_PER_SEC / 2);

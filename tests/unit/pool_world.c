@@ -248,6 +248,7 @@ static struct kv_answer execute(const struct message *m)
 	struct kv_answer a = {.trouble = CLUSTER_FINE};
 
 	end_leases();
+	world_did.reads += m->kind == RANGE && m->end[0] && m->limit <= 4;
 	if (m->kind == TXN)
 		transact(m, &a);
 	else if (m->kind == RANGE)

@@ -49,7 +49,23 @@ static void has(size_t index, const char *address, bool is_new)
 
 /* ---- the choice ---- */
 
-static void test_a_host_gets_the_first_free_addresses(void **state)
+/* Returns the first of the addresses that a host without addresses gets in an empty pool. All of
+ * them are adjacent. */
+static struct ip_addr place_of(const struct cluster_pool *p, const char *host, size_t need)
+{
+	struct ip_addr next;
+
+	pool_choose(p, NULL, 0, host, "", NULL, 0, need, &choice);
+	assert_int_equal(choice.n_new, need);
+	for (size_t i = 1; i < need; i++) {
+		assert_true(ip_addr_add(&choice.addrs[0], i, &next));
+		assert_true(ip_addr_equal(&choice.addrs[i], &next));
+	}
+	return choice.addrs[0];
+}
+
+/* The place of the host "a" in this range is the first address. */
+static void test_a_host_gets_the_free_addresses_from_its_place_on(void **state)
 {
 	const struct cluster_pool p = make("10.0.0.10-10.0.0.20/24", "");
 	struct pool_owned all[] = {owned("10.0.0.12", "b", 1), owned("10.0.0.10", "b", 0)};
@@ -71,7 +87,7 @@ static void test_an_owned_address_keeps_its_index(void **state)
 	pool_choose(&p, all, 2, "a", "", NULL, 0, 3, &choice);
 	assert_int_equal(choice.n_new, 1);
 	has(0, "10.0.0.15", false);
-	has(1, "10.0.0.10", true);
+	has(1, "10.0.0.12", true); /* behind the last one of the host */
 	has(2, "10.0.0.11", false);
 }
 
@@ -92,9 +108,9 @@ static void test_a_remembered_address_is_preferred_if_it_is_free(void **state)
 	const struct ip_addr known[] = {ip("10.0.0.18"), ip("10.0.0.19"), ip("10.0.1.1")};
 
 	pool_choose(&p, all, 1, "a", "", known, 3, 3, &choice);
-	has(0, "10.0.0.10", true); /* another host owns the remembered one */
+	has(0, "10.0.0.20", true); /* another host owns the remembered one */
 	has(1, "10.0.0.19", true);
-	has(2, "10.0.0.11", true); /* the remembered one is outside the pool */
+	has(2, "10.0.0.10", true); /* the remembered one is outside the pool */
 }
 
 static void test_an_exhausted_pool_gives_what_it_has(void **state)
@@ -115,16 +131,58 @@ static void test_an_exhausted_pool_gives_what_it_has(void **state)
 static void test_a_large_range_is_searched_quickly(void **state)
 {
 	const struct cluster_pool p = make("fd00::1-fd00::ffff:ffff:ffff/64", "");
+	const struct ip_addr place = place_of(&p, "a", CLUSTER_POOL_ADDRS_MAX);
 	static struct pool_owned all[20000];
+	struct ip_addr next;
 
 	for (uint32_t i = 0; i < ARRAY_SIZE(all); i++) {
 		all[i] = owned("fd00::1", "b", i);
-		assert_true(ip_addr_add(&p.range.first, ARRAY_SIZE(all) - 1 - i, &all[i].ip));
+		assert_true(ip_addr_add(&place, ARRAY_SIZE(all) - 1 - i, &all[i].ip));
 	}
 	pool_choose(&p, all, ARRAY_SIZE(all), "a", "", NULL, 0, CLUSTER_POOL_ADDRS_MAX + 5,
 		    &choice);
 	assert_int_equal(choice.n, CLUSTER_POOL_ADDRS_MAX);
-	has(0, "fd00::4e21", true);
+	assert_true(ip_addr_add(&place, ARRAY_SIZE(all), &next));
+	assert_true(ip_addr_equal(&choice.addrs[0], &next));
+}
+
+/* Hosts that join at the same time, and see an empty pool, must seldom choose the same addresses.
+ */
+static void test_hosts_begin_at_different_places(void **state)
+{
+	const struct cluster_pool p = make("10.0.0.1-10.0.255.254/16", "");
+	static struct ip_addr places[1000];
+	struct ip_addr again;
+	unsigned n_shared = 0;
+	char host[32];
+
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		bool shared = false;
+
+		snprintf(host, sizeof(host), "host-%zu", i);
+		places[i] = place_of(&p, host, 16);
+		for (size_t k = 0; k < i; k++)
+			shared |= ip_addr_equal(&places[k], &places[i]);
+		n_shared += shared;
+	}
+	/* 1,000 hosts in 4,095 places: about 113 share one */
+	assert_in_range(n_shared, 0, 160);
+	again = place_of(&p, "host-7", 16);
+	assert_true(ip_addr_equal(&places[7], &again));
+}
+
+static void test_the_search_continues_at_the_first_address(void **state)
+{
+	const struct cluster_pool p = make("10.0.0.10-10.0.0.20/24", "");
+	struct pool_owned all[] = {owned("10.0.0.19", "a", 0)};
+
+	pool_choose(&p, all, 1, "a", "", NULL, 0, 4, &choice);
+	has(1, "10.0.0.20", true);
+	has(2, "10.0.0.10", true);
+	has(3, "10.0.0.11", true);
+	pool_choose(&p, all, 1, "a", "", NULL, 0, 12, &choice);
+	assert_int_equal(choice.n_new, 10);
+	assert_int_equal(choice.n_missing, 1);
 }
 
 static void test_two_addresses_with_one_index_do_not_confuse(void **state)
@@ -141,11 +199,11 @@ static void test_two_addresses_with_one_index_do_not_confuse(void **state)
 static void test_an_address_of_a_former_host_with_the_name_is_not_taken_over(void **state)
 {
 	const struct cluster_pool p = make("10.0.0.10-10.0.0.20/24", "");
-	struct pool_owned all[] = {owned("10.0.0.10", "a", 0)};
+	struct pool_owned all[] = {owned("10.0.0.16", "a", 0)};
 
 	strcpy(all[0].id, "12");
 	pool_choose(&p, all, 1, "a", "34", NULL, 0, 1, &choice);
-	has(0, "10.0.0.11", true);
+	has(0, "10.0.0.17", true);
 }
 
 /* After the store has lost its keys, two hosts must not take each other's addresses. */
@@ -456,7 +514,9 @@ static void test_a_plan_gets_the_addresses_of_its_cluster_only(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_host_gets_the_first_free_addresses),
+		cmocka_unit_test(test_a_host_gets_the_free_addresses_from_its_place_on),
+		cmocka_unit_test(test_hosts_begin_at_different_places),
+		cmocka_unit_test(test_the_search_continues_at_the_first_address),
 		cmocka_unit_test(test_an_owned_address_keeps_its_index),
 		cmocka_unit_test(test_a_host_that_needs_fewer_keeps_all),
 		cmocka_unit_test(test_a_remembered_address_is_preferred_if_it_is_free),

@@ -413,7 +413,8 @@ static void step_operator(struct host *h)
 		edit_pool(h, (unsigned)world_rnd(POOL_REMOVE + 1));
 }
 
-static void begin(uint64_t seed)
+/* n_hosts 0: a random number of hosts, and faults. */
+static void begin(uint64_t seed, size_t n_hosts)
 {
 	memset(&world, 0, sizeof(world));
 	world.seed = seed;
@@ -421,7 +422,8 @@ static void begin(uint64_t seed)
 	world.revision = 1;
 	world.check = check;
 	world.step = "begin";
-	world.n_hosts = 3 + world_rnd(HOSTS_MAX - 2);
+	world.is_healed = n_hosts;
+	world.n_hosts = n_hosts ? n_hosts : 3 + world_rnd(HOSTS_MAX - 2);
 	for (size_t i = 0; i < world.n_hosts; i++) {
 		struct host *h = &world.hosts[i];
 
@@ -608,7 +610,7 @@ static bool is_to_stay(struct host *h)
 
 static void play(uint64_t seed)
 {
-	begin(seed);
+	begin(seed, 0);
 	for (size_t i = 0; i < POOLS; i++)
 		if (!world.hosts[i].edit)
 			edit_pool(&world.hosts[i], POOL_ADD);
@@ -652,9 +654,45 @@ static void test_no_address_belongs_to_two_hosts_or_to_none(void **state)
 		    world_did.forgets && world_did.leaves);
 }
 
+/* Eight hosts share exactly what a pool has. To read its 32 addresses takes nine requests. */
+static void test_hosts_that_join_at_once_do_not_read_all_addresses_again(void **state)
+{
+	struct pool_edit_setup s = {.op = POOL_ADD};
+	struct reason why;
+	unsigned conflicts = 0, reads = 0;
+
+	for (uint64_t seed = 1; seed <= 50; seed++) {
+		begin(seed, HOSTS_MAX);
+		world_holds(pool_make("a", "10.0.0.1-10.0.0.32/24", "", 0, 0, &s.pool, &why) == 0);
+		for (size_t i = 0; i < HOSTS_MAX; i++) {
+			world.hosts[i].need[0] = world.hosts[i].need[1] = 0;
+			want(&world.hosts[i]);
+		}
+		edit(&world.hosts[0], s);
+		world_run(20 * NSEC_PER_SEC);
+		world_did.conflicts = world_did.reads = 0;
+		for (size_t i = 0; i < HOSTS_MAX; i++) {
+			world.hosts[i].need[0] = 4;
+			world.current = &world.hosts[i];
+			want(&world.hosts[i]);
+			world.current = NULL;
+		}
+		world_run(40 * NSEC_PER_SEC);
+		for (size_t i = 0; i < HOSTS_MAX; i++)
+			world_holds(world.hosts[i].n_used == 4);
+		conflicts += world_did.conflicts;
+		reads += world_did.reads;
+		end();
+	}
+	print_message("%u conflicts, %u reads of a page\n", conflicts, reads);
+	assert_true(conflicts > 20);
+	assert_in_range(reads, 0, 50 * HOSTS_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_hosts_that_join_at_once_do_not_read_all_addresses_again),
 		cmocka_unit_test(test_no_address_belongs_to_two_hosts_or_to_none),
 	};
 

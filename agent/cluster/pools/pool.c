@@ -2,6 +2,7 @@
 /* Formats and parses the keys and values of pools and addresses, and chooses addresses for a
  * host. */
 #include "agent/cluster/pools/pool.h"
+#include "netcfg/base/hash.h"
 #include "netcfg/base/when.h"
 #include "netcfg/spec/spec.h"
 #include <inttypes.h>
@@ -493,19 +494,51 @@ static void set_known(struct chooser *c, const struct ip_addr *known, size_t n)
 		}
 }
 
+/* Returns the address from which the search for free ones begins: the one after the last address
+ * that the host owns, so that its addresses stay adjacent; without one, a place that depends on the
+ * host's name, so that hosts that join at the same time seldom choose the same addresses. Such
+ * places lie as far apart as the host needs addresses: two hosts have the same place, or neither
+ * reaches the place of the other. */
+static struct ip_addr first_to_try(const struct chooser *c, const char *host, size_t need)
+{
+	static const uint64_t key[2] = {0, 0};
+	const struct ip_range *range = &c->pool->range;
+	const uint64_t n_places = MAX_OF(ip_range_count(range) / MAX_OF(need, (size_t)1), 1U);
+	const uint64_t place = hash_keyed(key, host, strlen(host)) % n_places;
+	struct ip_addr at = range->first;
+
+	for (size_t i = CLUSTER_POOL_ADDRS_MAX; i-- > 0;)
+		if (c->has[i])
+			return c->to->addrs[i];
+	(void)ip_addr_add(&range->first, place * MAX_OF(need, (size_t)1), &at);
+	return at;
+}
+
+/* Moves to the next address of the range, or from the last to the first one. */
+static struct ip_addr next_of(const struct ip_range *range, const struct ip_addr *at)
+{
+	struct ip_addr next;
+
+	if (ip_addr_cmp(at, &range->last) < 0 && ip_addr_add(at, 1, &next))
+		return next;
+	return range->first;
+}
+
 /* Chooses the next free address for each missing index. The loop skips each owned address only
  * once, so it is short even in a range of 2^64 addresses. */
-static void set_next(struct chooser *c, size_t need)
+static void set_next(struct chooser *c, const char *host, size_t need)
 {
-	struct ip_addr at = c->pool->range.first;
+	const struct ip_addr first = first_to_try(c, host, need);
+	struct ip_addr at = first;
 	bool more = true;
 
 	for (size_t i = 0; i < need; i++) {
 		if (c->has[i])
 			continue;
-		while (more && (!is_free(c, &at) || is_chosen(c, &at)))
-			more = ip_addr_cmp(&at, &c->pool->range.last) < 0 &&
-			       ip_addr_add(&at, 1, &at);
+		while (more && (!is_free(c, &at) || is_chosen(c, &at))) {
+			at = next_of(&c->pool->range, &at);
+			more = !ip_addr_equal(&at, &first);
+		}
 		if (more)
 			set(c, i, &at, true);
 		else
@@ -542,7 +575,7 @@ void pool_choose(const struct cluster_pool *p, struct pool_owned *owned, size_t 
 	need = MIN_OF(need, (size_t)CLUSTER_POOL_ADDRS_MAX);
 	set_owned(&c, host, id);
 	set_known(&c, known, n_known);
-	set_next(&c, need);
+	set_next(&c, host, need);
 	if (ret->n_missing)
 		ret->n_hosts = count_hosts(&c);
 	for (size_t i = 0; i < CLUSTER_POOL_ADDRS_MAX; i++)

@@ -93,9 +93,10 @@ struct pool_choice {
 /*
  * Chooses addresses of a pool for a host. An address that the host owns keeps its index. For a
  * missing index, the function chooses the address that the host had before (`known`, by index) if
- * it is free, otherwise the first free address. An address belongs to the host only if its record
- * has the host's name and the host's id, because another host may have had the same name. Sorts
- * `owned` by address.
+ * it is free, otherwise the next free address after those of the host. If the host has none yet,
+ * the search begins at a place that depends on its name. An address belongs to the host only if its
+ * record has the host's name and the host's id, because another host may have had the same name.
+ * Sorts `owned` by address.
  */
 void pool_choose(const struct cluster_pool *p, struct pool_owned *owned, size_t n_owned,
 		 const char *host, const char *id, const struct ip_addr *known, size_t n_known,

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Takes the addresses that this host needs from pools: reads the pools and all owned addresses,
- * chooses free ones, and writes a key for each new address in a transaction. The transaction is
+ * Takes the addresses that this host needs from pools: reads the pools and owned addresses, chooses
+ * free ones, and writes a key for each new address in a transaction. The transaction is
  * carried out only if the addresses still have no key, the pools have not changed since they were
  * read, and the name of this host is still registered for this agent. So no address ever belongs to
  * two hosts, and after a kill at any time the next agent finds the addresses that this one took.
+ *
+ * To read all owned addresses takes etcd so long that hosts which join together would exceed their
+ * time limits. So a host first reads only the addresses that it remembers, and at its first start
+ * none. It reads all of them if that is not enough: because a pool is full, because other hosts are
+ * faster again and again, or because it does not remember all its addresses.
  */
 #include "agent/cluster/pools/pool.h"
 #include "netcfg/base/log.h"
@@ -17,6 +22,7 @@
 #define CHECK_MAX (KV_OPS_MAX - 1)
 #define CONFLICT_NS (100 * NSEC_PER_MSEC) /* first pause after a conflict with another host */
 #define CONFLICT_MAX_SHIFT 5U
+#define CONFLICTS_AT_ONCE 8 /* conflicts in a row after which this host pauses and reads again */
 #define RETRY_MAX_SHIFT 3U
 
 struct want {
@@ -53,6 +59,8 @@ struct pool_take {
 	/* range of the keys of addresses that are not read yet */
 	char next[KV_KEY_MAX], end[KV_KEY_MAX];
 	unsigned page; /* count of addresses to read at a time */
+	bool partial;  /* `owned` lacks addresses that were not asked for */
+	bool read_all; /* the next scan reads all addresses */
 	json_t *config;
 	struct pool_owned *owned;
 	size_t n_owned, cap;
@@ -206,6 +214,31 @@ static void report_unknown(struct pool_take *t, struct want *w, const struct rea
 /* ---- taking ---- */
 
 static void choose_all(struct pool_take *t);
+static int add_owned(struct pool_take *t, const struct kv_pair *p);
+
+/* Takes the owners of the chosen addresses from the answer to a transaction that was not carried
+ * out. Returns whether only addresses have other owners, so that others can be chosen at once: to
+ * read all addresses again after each conflict would cost hosts that join together minutes. */
+static bool learn_owners(struct pool_take *t, const struct kv_answer *a)
+{
+	char owner[KV_KEY_MAX], config[KV_KEY_MAX];
+	bool registered = false, same_pools = t->config_revision == 0;
+	const size_t before = t->n_owned;
+
+	record_key(RECORD_OWNER, t->cluster, t->host, owner);
+	pool_config_key(t->cluster, config);
+	for (size_t i = 0; i < a->n_pairs; i++) {
+		const struct kv_pair *p = &a->pairs[i];
+
+		if (strcmp(p->key, owner) == 0)
+			registered = p->revision == member_revision(t->setup.member);
+		else if (strcmp(p->key, config) == 0)
+			same_pools = p->revision == t->config_revision;
+		else if (add_owned(t, p) < 0)
+			return false;
+	}
+	return registered && same_pools && t->n_owned > before;
+}
 
 static void on_taken(void *user, const struct kv_answer *a)
 {
@@ -216,9 +249,14 @@ static void on_taken(void *user, const struct kv_answer *a)
 	if (!a->succeeded) {
 		/* Another host has taken an address first, or the pools or the registration have
 		 * changed. */
-		arm(t, CONFLICT_NS << MIN_OF(t->n_conflicts, CONFLICT_MAX_SHIFT));
-		t->n_conflicts++;
+		const unsigned n = t->n_conflicts++;
+
 		t->complete = false;
+		t->read_all |= n % CONFLICTS_AT_ONCE == CONFLICTS_AT_ONCE - 1;
+		if (learn_owners(t, a) && !t->read_all)
+			choose_all(t);
+		else
+			arm(t, CONFLICT_NS << MIN_OF(n, CONFLICT_MAX_SHIFT));
 		return;
 	}
 	t->n_conflicts = 0;
@@ -241,11 +279,15 @@ static int take(struct pool_take *t, struct want *w)
 	char keys[TAKE_MAX][KV_KEY_MAX], *values[TAKE_MAX] = {NULL};
 	struct kv_compare also[TAKE_MAX + 1] = {{.key = config, .revision = t->config_revision}};
 	struct kv_op ops[TAKE_MAX];
+	struct kv_op reads[TAKE_MAX + 2] = {{.kind = KV_GET, .key = owner},
+					    {.kind = KV_GET, .key = config}};
 	struct kv_txn txn = {.key = owner,
 			     .revision = member_revision(t->setup.member),
 			     .also = also,
 			     .n_also = 1,
-			     .ops = ops};
+			     .ops = ops,
+			     .otherwise = reads,
+			     .n_otherwise = 2};
 	int r = txn.revision ? 0 : -EAGAIN;
 
 	record_key(RECORD_OWNER, t->cluster, t->host, owner);
@@ -261,6 +303,7 @@ static int take(struct pool_take *t, struct want *w)
 		also[txn.n_also++] = (struct kv_compare){.key = keys[n]};
 		ops[txn.n_ops++] =
 			(struct kv_op){.kind = KV_PUT, .key = keys[n], .value = values[n]};
+		reads[txn.n_otherwise++] = (struct kv_op){.kind = KV_GET, .key = keys[n]};
 		t->indexes[n] = (uint32_t)i;
 	}
 	t->taking = w;
@@ -312,6 +355,16 @@ static void list_mine(struct pool_take *t)
 	t->n_owned = t->cap = 0;
 }
 
+static void read_everything(struct pool_take *t);
+
+/* Returns whether a choice made without all addresses may be wrong: the pool may be full, or this
+ * host may own an address that it does not remember, which it must use. At the first start of a
+ * state directory no address can have the id of this host. */
+static bool is_doubtful(const struct pool_take *t, const struct pool_choice *c)
+{
+	return t->partial && (c->n_missing || (t->self.epoch != 1 && c->n_new > c->n_again));
+}
+
 /* Chooses addresses of each wanted pool. At the first pool that needs new addresses, starts the
  * transaction that takes them and returns; on_taken() calls this function again. If no pool needs
  * new addresses, the scan ends. */
@@ -330,6 +383,10 @@ static void choose_all(struct pool_take *t)
 			continue;
 		}
 		choose(t, w);
+		if (is_doubtful(t, &w->choice)) {
+			read_everything(t);
+			return;
+		}
 		if (w->choice.n_new) {
 			t->complete = false;
 			started(t, take(t, w));
@@ -341,6 +398,7 @@ static void choose_all(struct pool_take *t)
 	}
 	list_mine(t);
 	t->check_at = 0;
+	t->read_all = !t->complete;
 	if (t->complete)
 		t->n_failures = 0;
 	if (t->complete)
@@ -421,6 +479,73 @@ static int read_page(struct pool_take *t)
 	return t->setup.ops->range(t->setup.kv, &range, on_page, t);
 }
 
+static void read_everything(struct pool_take *t)
+{
+	t->partial = false;
+	t->n_owned = 0;
+	pool_address_keys(t->cluster, t->next, t->end);
+	started(t, reserve(t) < 0 ? -ENOMEM : read_page(t));
+}
+
+static int ask_known(struct pool_take *t);
+
+static void on_asked(void *user, const struct kv_answer *a)
+{
+	struct pool_take *t = user;
+	int r = 0;
+
+	if (!take_answer(t, a))
+		return;
+	for (size_t i = 0; r == 0 && i < a->n_pairs; i++)
+		r = add_owned(t, &a->pairs[i]);
+	t->check_at = MIN_OF(t->check_at + KV_OPS_MAX, t->n_mine);
+	if (r < 0)
+		read_everything(t);
+	else if (t->check_at < t->n_mine)
+		started(t, ask_known(t));
+	else
+		choose_all(t);
+}
+
+/* Reads the next addresses of `mine` by their keys. */
+static int ask_known(struct pool_take *t)
+{
+	static char keys[KV_OPS_MAX][KV_KEY_MAX];
+	struct kv_op ops[KV_OPS_MAX];
+	struct kv_txn txn = {.ops = ops};
+
+	for (size_t i = t->check_at; i < t->n_mine && txn.n_ops < KV_OPS_MAX; i++) {
+		char *key = keys[txn.n_ops];
+
+		pool_address_key(t->cluster, &t->mine[i].ip, key);
+		ops[txn.n_ops++] = (struct kv_op){.kind = KV_GET, .key = key};
+	}
+	return t->setup.ops->txn(t->setup.kv, &txn, on_asked, t);
+}
+
+/* Reads the addresses that this host remembers. If it must own further ones, reads all. */
+static void read_known(struct pool_take *t)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->n; i++)
+		n += t->wants[i].n_known;
+	free(t->mine);
+	t->mine = calloc(n + 1, sizeof(*t->mine));
+	t->n_mine = t->check_at = 0;
+	for (size_t i = 0; t->mine && i < t->n; i++)
+		for (size_t k = 0; k < t->wants[i].n_known; k++)
+			if (t->wants[i].known[k].family)
+				t->mine[t->n_mine++].ip = t->wants[i].known[k];
+	t->partial = t->mine && !t->read_all && (t->n_mine || t->self.epoch == 1);
+	if (!t->partial)
+		read_everything(t);
+	else if (t->n_mine)
+		started(t, ask_known(t));
+	else
+		choose_all(t);
+}
+
 static void on_config(void *user, const struct kv_answer *a)
 {
 	struct pool_take *t = user;
@@ -438,7 +563,7 @@ static void on_config(void *user, const struct kv_answer *a)
 		retry(t);
 		return;
 	}
-	started(t, read_page(t));
+	read_known(t);
 }
 
 static void scan(struct pool_take *t)
@@ -447,7 +572,6 @@ static void scan(struct pool_take *t)
 	const struct kv_range range = {.first = key};
 
 	pool_config_key(t->cluster, key);
-	pool_address_keys(t->cluster, t->next, t->end);
 	t->n_owned = 0;
 	t->page = POOL_ADDRESS_PAGE;
 	started(t,
