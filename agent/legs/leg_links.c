@@ -164,6 +164,27 @@ static bool is_explained(const struct agent *a, const struct links_watch_leg *le
 	return !has_carrier(a, leg) || wiring_explains(a->wiring, leg->name, &leg->ip.addr, NULL);
 }
 
+/* Adds one reason if no leg of this host gets an answer: each leg alone is not to blame, but an
+ * operator must see that the host is cut off. */
+static void add_cut_off(json_t *list, const struct links_watch_leg *legs, size_t n)
+{
+	char names[PLENUM_LEGS_MAX * (PLENUM_NAME_MAX + 2)] = "";
+	size_t len = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (legs[i].opinion.alone)
+			len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
+						len ? ", " : "", legs[i].name);
+	if (len)
+		json_array_append_new(
+			list,
+			json_sprintf("leg-unreachable: no host of the cluster answers on any leg "
+				     "of this host (%s): the other hosts are down, or this host is "
+				     "cut off; check its cables and switches, and 'plenum cluster "
+				     "links' on another host",
+				     names));
+}
+
 static void update_problems(struct agent *a)
 {
 	const struct links_watch_leg *legs;
@@ -179,6 +200,7 @@ static void update_problems(struct agent *a)
 			 legs[i].ifname, reason_format(&legs[i].opinion.why, buf, sizeof(buf)));
 		json_array_append_new(list, json_string(text));
 	}
+	add_cut_off(list, legs, n);
 	if (problems_set(&a->problems, PROBLEMS_LINKS, NULL, list)) {
 		agent_check_health(a); /* the paths of a dead leg need no reason of their own */
 		agent_update_state(a);

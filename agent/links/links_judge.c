@@ -44,6 +44,7 @@ static void judge_silent(const struct links_watch_leg *leg, const struct links_e
 		return;
 	}
 	if (r->alone) {
+		ret->alone = true;
 		reason_set(&ret->why, "leg-unreachable",
 			   "none of the %u hosts that %s (%s) asks answers, and no other leg of "
 			   "this host gets answers: these hosts are down, or this host is cut off",

@@ -23,6 +23,7 @@ struct links_opinion {
 	enum links_verdict verdict; /* LINKS_UNKNOWN, LINKS_OK or LINKS_OWN_LEG */
 	bool by_paths;		    /* the paths of workers decide */
 	bool dead;		    /* no host answers the leg, which is a problem of this host */
+	bool alone; /* no host answers any leg, although hosts have answered before */
 	struct reason why;
 };
 

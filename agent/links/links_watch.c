@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 
 #define RCVBUF_BYTES (256 * 1024)
+#define START_RETRY_NS (10 * NSEC_PER_SEC)
 
 struct links_watch {
 	struct links_watch_setup setup;
@@ -23,6 +24,7 @@ struct links_watch {
 	int members; /* the latest list of other hosts; -1: none yet */
 	uint64_t members_len;
 	bool answered; /* a probe was answered on any leg, also before the process ended */
+	struct loop_source *starter; /* timer that starts the process after a failed start */
 };
 
 /* ---- sockets ---- */
@@ -207,7 +209,21 @@ static void start(struct links_watch *w)
 	if (r >= 0)
 		return;
 	w->role = NULL;
-	log_warning("cannot start the links process: %s", strerror(-r));
+	log_warning("cannot start the links process: %s; trying it again in %u s", strerror(-r),
+		    (unsigned)(START_RETRY_NS / NSEC_PER_SEC));
+	loop_timer_arm(w->starter, START_RETRY_NS);
+}
+
+static int on_starter(void *user)
+{
+	struct links_watch *w = user;
+	bool open = false;
+
+	for (size_t i = 0; i < w->n_legs; i++)
+		open |= w->legs[i].blocked == 0;
+	if (open && !w->role)
+		start(w);
+	return 0;
 }
 
 /* ---- legs ---- */
@@ -365,11 +381,17 @@ pid_t links_watch_pid(const struct links_watch *w)
 int links_watch_new(const struct links_watch_setup *setup, struct links_watch **ret)
 {
 	struct links_watch *w = calloc(1, sizeof(*w));
+	int r;
 
 	if (!w)
 		return -ENOMEM;
 	w->setup = *setup;
 	w->members = -1;
+	r = loop_add_timer(setup->loop, NSEC_PER_SEC, on_starter, w, &w->starter);
+	if (r < 0) {
+		links_watch_free(w);
+		return r;
+	}
 	*ret = w;
 	return 0;
 }
@@ -379,6 +401,7 @@ struct links_watch *links_watch_free(struct links_watch *w)
 	if (!w)
 		return NULL;
 	child_role_free(w->role);
+	loop_source_free(w->starter);
 	cleanup_close(&w->members);
 	explicit_bzero(&w->keys, sizeof(w->keys));
 	free(w);

@@ -11,8 +11,9 @@
 
 #include "netcfg/base/addr.h"
 #include "netcfg/base/base.h"
+#include "netcfg/base/links_port.h"
 
-#define LINKS_PORT 7410 /* UDP port on all legs */
+#define LINKS_PORT PLENUM_LINKS_PORT /* UDP port on all legs */
 #define LINKS_HEAD_BYTES 48
 #define LINKS_PACKET_MAX 9216 /* maximum number of bytes of a packet */
 #define LINKS_KEYS_MAX 2

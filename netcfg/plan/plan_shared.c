@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Chooses the host address that a leg shares, and the UDP ports of the workers on it. */
 #include "netcfg/plan/plan_shared.h"
+#include "netcfg/base/links_port.h"
 #include "netcfg/plan/nic.h"
 #include <stdio.h>
 #include <string.h>
@@ -110,5 +111,10 @@ uint16_t plan_shared_port(struct plan_builder *b, uint32_t id)
 			 "worker %u would use UDP port %u (%u + %u), but the highest is %u; write "
 			 "a smaller port",
 			 id, port, b->spec->port, id - 1, UINT16_MAX);
+	else if (net && b->spec->cluster.probe_legs && port == PLENUM_LINKS_PORT)
+		diag_add(b->d, DIAG_ERROR, &net->pos, "port",
+			 "worker %u would use UDP port %u (%u + %u), which the probes of "
+			 "cluster.probe-legs use; write another port, or remove 'probe-legs'",
+			 id, port, b->spec->port, id - 1);
 	return (uint16_t)port;
 }

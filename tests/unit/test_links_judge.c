@@ -75,6 +75,30 @@ static void only_a_path_that_was_heard_lately_counts(void **state)
 	assert_false(links_path_counts(true, NOW + 1, NOW)); /* a worker wrote nonsense */
 }
 
+/* The legs are not to blame, but the host must say that nothing answers it. */
+static void a_host_whose_legs_are_all_silent_says_so(void **state)
+{
+	const struct links_path path = {.leg = "leg-a", .peer = "host-1", .remote = ip_of(1)};
+	struct links_watch_leg leg = silent_leg();
+	struct links_evidence e = {.carrier = true, .answered = true};
+	struct links_opinion o;
+
+	leg.report.verdict = LINKS_UNKNOWN;
+	leg.report.alone = 1;
+	links_judge(&leg, &e, &o);
+	assert_int_equal(o.verdict, LINKS_UNKNOWN);
+	assert_false(o.dead);
+	assert_true(o.alone);
+	e.answered = false; /* a firewall may drop all probes */
+	links_judge(&leg, &e, &o);
+	assert_false(o.alone);
+	e.answered = true;
+	e.paths = &path;
+	e.n_paths = 1;
+	links_judge(&leg, &e, &o);
+	assert_false(o.alone);
+}
+
 static void a_firewall_that_drops_all_probes_is_no_fault(void **state)
 {
 	const struct links_path path = {.leg = "leg-a", .peer = "host-1", .remote = ip_of(1)};
@@ -282,6 +306,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_path_of_a_worker_counts_more_than_silent_probes),
 		cmocka_unit_test(only_a_path_that_was_heard_lately_counts),
+		cmocka_unit_test(a_host_whose_legs_are_all_silent_says_so),
 		cmocka_unit_test(a_firewall_that_drops_all_probes_is_no_fault),
 		cmocka_unit_test(a_row_says_where_its_verdict_comes_from),
 		cmocka_unit_test(sessions_count_more_than_probes_of_others),

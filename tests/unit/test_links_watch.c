@@ -18,6 +18,7 @@ static struct {
 	bool up;
 	unsigned n_starts, n_sockets, n_ignored, n_settings, n_members;
 	uint32_t ignored;
+	bool fails; /* the process cannot be started */
 } role;
 
 static struct child_role *the_role(void)
@@ -27,8 +28,10 @@ static struct child_role *the_role(void)
 
 int child_role_new(const struct child_role_setup *setup, struct child_role **ret)
 {
-	role.setup = *setup;
 	role.n_starts++;
+	if (role.fails)
+		return -EAGAIN;
+	role.setup = *setup;
 	role.up = true;
 	*ret = the_role();
 	setup->on_start(setup->user, *ret);
@@ -57,6 +60,34 @@ int child_role_send(struct child_role *r, struct privsep_msg *m, int fd)
 pid_t child_role_pid(const struct child_role *r)
 {
 	return r && role.up ? 1 : 0;
+}
+
+/* The timer that starts the process again: the functions of loop.h that the monitor's side uses. */
+static struct {
+	loop_timer_cb cb;
+	void *user;
+	bool armed;
+} timer;
+
+int loop_add_timer(struct loop *l, uint64_t accuracy_ns, loop_timer_cb cb, void *user,
+		   struct loop_source **ret)
+{
+	timer.cb = cb;
+	timer.user = user;
+	timer.armed = false;
+	*ret = (struct loop_source *)&timer;
+	return 0;
+}
+
+int loop_timer_arm(struct loop_source *s, uint64_t delay_ns)
+{
+	timer.armed = true;
+	return 0;
+}
+
+struct loop_source *loop_source_free(struct loop_source *s)
+{
+	return NULL;
 }
 
 static void on_report(void *user, const struct links_watch_leg *leg)
@@ -129,6 +160,25 @@ static void report(struct links_watch *w)
 
 	assert_null(role.setup.on_message(role.setup.user, the_role(), &m, -1));
 	assert_true(links_watch_answered(w));
+}
+
+static void a_process_that_cannot_start_is_started_again(void **state)
+{
+	struct links_watch *w = begin();
+
+	role.fails = true;
+	set(w, "prod", ONE, 0);
+	assert_int_equal(role.n_starts, 1);
+	assert_true(timer.armed);
+	assert_int_equal(timer.cb(timer.user), 0);
+	assert_int_equal(role.n_starts, 2);
+	role.fails = false;
+	assert_int_equal(timer.cb(timer.user), 0);
+	assert_int_equal(role.n_starts, 3);
+	assert_int_equal(role.n_sockets, 1);
+	assert_int_equal(timer.cb(timer.user), 0); /* it runs */
+	assert_int_equal(role.n_starts, 3);
+	links_watch_free(w);
 }
 
 static void another_cluster_or_key_forgets_what_was_found(void **state)
@@ -210,6 +260,7 @@ static void a_blocked_leg_has_no_socket(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_process_that_cannot_start_is_started_again),
 		cmocka_unit_test(another_cluster_or_key_forgets_what_was_found),
 		cmocka_unit_test(a_leg_uses_an_address_that_the_kernel_has),
 		cmocka_unit_test(a_blocked_leg_has_no_socket),

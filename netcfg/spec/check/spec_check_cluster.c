@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Checks the section `cluster`: its key file, and the endpoints of etcd with their files; and the
  * networks that take their addresses from a pool of the cluster. */
+#include "netcfg/base/links_port.h"
 #include "netcfg/spec/check/spec_check_internal.h"
 #include <stdlib.h>
 #include <string.h>
@@ -94,6 +95,11 @@ void spec_check_cluster(struct spec_reader *r)
 		check_error(r, &c->pos, "config",
 			    "the document is in the cluster's etcd, and this host has no "
 			    "cluster.etcd; write cluster.etcd, or remove 'config'");
+	if (c->probe_legs && r->spec->port == PLENUM_LINKS_PORT)
+		check_error(r, &c->pos, "probe-legs",
+			    "the probes use UDP port %u, which is also the port of the workers; "
+			    "write another 'port', or remove 'probe-legs'",
+			    PLENUM_LINKS_PORT);
 	if (c->n_etcd == 0 && c->probe_legs)
 		check_error(r, &c->pos, "probe-legs",
 			    "legs find one another in the cluster's etcd, and this host has no "
