@@ -450,6 +450,13 @@ static const char *check_cluster_edit(const struct privsep_msg *m)
 	return why || !e->pool.range.first.family ? why : check_range(&e->pool);
 }
 
+static const char *check_cluster_squat(const struct privsep_msg *m)
+{
+	const struct ip_addr *ip = &m->cluster_squat.ip;
+
+	return ip->family && is_address(ip) ? NULL : "an address of no known family";
+}
+
 static const char *check_cluster_text(const struct privsep_msg *m)
 {
 	const struct privsep_cluster_text *t = &m->cluster_text;
@@ -606,6 +613,7 @@ static const struct privsep_rule rules[PRIVSEP_TYPE_MAX] = {
 	[PRIVSEP_CLUSTER_EDIT] = {MONITOR, SIZE(cluster_edit), false, false, check_cluster_edit},
 	[PRIVSEP_CLUSTER_ROLLOUT] = {MONITOR, SIZE(cluster_rollout), true, false,
 				     check_cluster_rollout},
+	[PRIVSEP_CLUSTER_SQUAT] = {MONITOR, SIZE(cluster_squat), false, false, check_cluster_squat},
 	[PRIVSEP_LINKS_SET] = {MONITOR, SIZE(cluster_text), true, false, check_cluster_text},
 	[PRIVSEP_PING] = {MONITOR, 0, false, false, NULL},
 };

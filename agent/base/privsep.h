@@ -172,6 +172,7 @@ enum privsep_type {
 	PRIVSEP_CLUSTER_READ,	 /* list all hosts */
 	PRIVSEP_CLUSTER_EDIT,	 /* change the pools, or the owners of addresses */
 	PRIVSEP_CLUSTER_ROLLOUT, /* read or change the document, or its rollout */
+	PRIVSEP_CLUSTER_SQUAT,	 /* another host uses an address of this host */
 	PRIVSEP_LINKS_SET,	 /* the legs to probe, and the keys */
 	PRIVSEP_PING,
 	PRIVSEP_TYPE_MAX
@@ -452,6 +453,10 @@ struct privsep_cluster_rollout { /* a sealed memfd has the document, or is empty
 	char by[REQUESTER_MAX];
 	uint64_t len;
 };
+struct privsep_cluster_squat {
+	struct ip_addr ip;
+	struct mac_addr by; /* of the host that uses the address without owning it */
+};
 #define PRIVSEP_HASH_MAX 17
 struct privsep_cluster_turn { /* a sealed memfd has the document */
 	uint64_t number, lineage, attempt, turn, generation;
@@ -517,6 +522,7 @@ struct privsep_msg {
 		struct privsep_cluster_read cluster_read;
 		struct privsep_cluster_edit cluster_edit;
 		struct privsep_cluster_rollout cluster_rollout;
+		struct privsep_cluster_squat cluster_squat;
 		struct privsep_cluster_turn cluster_turn;
 		struct privsep_cluster_view cluster_view;
 		struct privsep_cluster_revoked cluster_revoked;

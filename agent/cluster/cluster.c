@@ -260,6 +260,35 @@ static void refresh_settings(struct cluster *c)
 	c->settings = text;
 }
 
+/* Removes the address from the record before another host can take it, so that this host does not
+ * use it again after a kill. */
+static void forget_address(struct cluster *c, struct plan_pool *p, const struct ip_addr *ip)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (ip_addr_equal(&p->addrs[i], ip))
+			p->addrs[i] = (struct ip_addr){.family = 0};
+	refresh_settings(c);
+	save_pools_soon(c);
+}
+
+void cluster_squat(struct cluster *c, const struct ip_addr *ip, const struct mac_addr *by)
+{
+	struct privsep_msg m = {.type = PRIVSEP_CLUSTER_SQUAT,
+				.cluster_squat = {.ip = *ip, .by = *by}};
+	struct plan_pool *p = plan_pools_of(c->setup.pools, ip);
+	char text[IP_ADDR_STR_MAX], mac[MAC_ADDR_STR_MAX];
+
+	if (!p || !cluster_pools_is_wanted(c->pools, p->name) ||
+	    child_role_send(c->role, &m, -1) < 0)
+		return;
+	events_add(c->setup.events, LOG_LEVEL_WARNING, "cluster",
+		   "pool-squatter: another host, MAC address %s, uses %s, an address of the pool "
+		   "'%s' that this host owns; this host takes another address",
+		   mac_addr_format(by, mac, sizeof(mac)), ip_addr_format(ip, text, sizeof(text)),
+		   p->name);
+	forget_address(c, p, ip);
+}
+
 static void use_pool(struct cluster *c, const struct plan_pool *p)
 {
 	if (reason_is_set(&p->why))

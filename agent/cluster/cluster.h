@@ -71,6 +71,9 @@ bool cluster_take_pools(struct cluster *c, const struct spec *s);
 /* Returns whether this host is giving its addresses back. Meanwhile no configuration with a pool
  * may come into force. */
 bool cluster_is_leaving(const struct cluster *c);
+/* Call when another host uses an address on the wire. If it is an address of this host in a pool,
+ * this host gives it up, and takes another one. */
+void cluster_squat(struct cluster *c, const struct ip_addr *ip, const struct mac_addr *by);
 /* Replaces a value of this host (records.h). */
 void cluster_publish(struct cluster *c, enum privsep_cluster_what what, const char *text);
 /* Requests a list of all hosts, which on_list gets. what: enum rows_kind. Returns 0, -EBUSY if too

@@ -612,6 +612,10 @@ static int handle(void *user, const struct privsep_msg *m, int *fd)
 		return read_list(c, &m->cluster_read);
 	case PRIVSEP_CLUSTER_EDIT:
 		return edit(c, &m->cluster_edit);
+	case PRIVSEP_CLUSTER_SQUAT:
+		if (c->take)
+			pool_take_squat(c->take, &m->cluster_squat.ip, &m->cluster_squat.by);
+		return 0;
 	case PRIVSEP_CLUSTER_ROLLOUT:
 		return edit_rollout(c, &m->cluster_rollout, *fd);
 	default: /* messages for other roles */

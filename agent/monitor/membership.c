@@ -240,6 +240,16 @@ static void publish_state(struct agent *a)
 	json_decref(summary);
 }
 
+/* Reports the addresses that probes on the wire have found at other hosts. */
+static void report_squatters(struct agent *a)
+{
+	const struct plan_conflicts *c = &a->reconcile.inputs.conflicts;
+
+	for (size_t i = 0; i < c->n; i++)
+		if (c->entries[i].known)
+			cluster_squat(a->cluster, &c->entries[i].ip, &c->entries[i].by);
+}
+
 /* ---- callbacks ---- */
 
 static int on_timer(void *user)
@@ -248,6 +258,7 @@ static int on_timer(void *user)
 
 	if (!cluster_is_used(a->cluster) || !a->running.spec || !a->running.plan)
 		return 0;
+	report_squatters(a);
 	publish_serving(a);
 	publish_state(a);
 	return loop_timer_arm(a->membership->timer, MEMBERSHIP_LOOK_NS);

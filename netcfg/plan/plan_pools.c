@@ -19,6 +19,15 @@ struct plan_pool *plan_pools_find(const struct plan_pools *p, const char *name)
 	return NULL;
 }
 
+struct plan_pool *plan_pools_of(const struct plan_pools *p, const struct ip_addr *ip)
+{
+	for (size_t i = 0; i < p->n; i++)
+		for (size_t k = 0; k < p->all[i].n; k++)
+			if (ip_addr_equal(&p->all[i].addrs[k], ip))
+				return &p->all[i];
+	return NULL;
+}
+
 struct plan_pool *plan_pools_add(struct plan_pools *p, const char *name)
 {
 	struct plan_pool *pool = plan_pools_find(p, name);

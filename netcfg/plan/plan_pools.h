@@ -49,6 +49,8 @@ struct plan_pools {
 
 /* Returns the pool with that name, borrowed, or NULL. p may be NULL. */
 struct plan_pool *plan_pools_find(const struct plan_pools *p, const char *name);
+/* Returns the pool of which the host has that address, borrowed, or NULL. */
+struct plan_pool *plan_pools_of(const struct plan_pools *p, const struct ip_addr *ip);
 /* Returns the pool with that name, which the function adds if necessary. Returns NULL if memory is
  * short. */
 struct plan_pool *plan_pools_add(struct plan_pools *p, const char *name);

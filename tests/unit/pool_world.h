@@ -131,7 +131,7 @@ extern struct world world;
 /* What all histories have done together: a history without them proves nothing. */
 struct world_did {
 	unsigned taken, late, twice, lost, pauses, cuts, kills, wipes, forgets, leaves, exhausted,
-		edits, conflicts, reads;
+		edits, conflicts, reads, squats;
 };
 extern struct world_did world_did;
 

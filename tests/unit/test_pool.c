@@ -243,6 +243,31 @@ static void test_an_address_is_read_as_it_was_written(void **state)
 	free(pair.value);
 }
 
+/* No host may take the address while its key exists, and the host that found the squatter uses
+ * another one. */
+static void test_an_address_with_a_squatter_is_passed_over(void **state)
+{
+	const struct cluster_pool p = make("10.0.0.10-10.0.0.20/24", "");
+	const struct record_owner self = {.id = "0123", .epoch = 4};
+	const struct mac_addr by = {{2, 0, 0, 0, 0, 7}};
+	const struct ip_addr a = place_of(&p, "a", 2);
+	struct kv_pair pair = {.revision = 8};
+	struct pool_owned o;
+	struct ip_addr next;
+
+	pool_address_key("prod", &a, pair.key);
+	pair.value = pool_squat_format("p", "a", &self, &by);
+	pair.len = strlen(pair.value);
+	assert_true(pool_take_pair("prod", &pair, &o));
+	assert_string_equal(o.host, "a");
+	assert_string_equal(o.squatter, "02:00:00:00:00:07");
+	pool_choose(&p, &o, 1, "a", "0123", &a, 1, 2, &choice);
+	assert_true(ip_addr_add(&a, 1, &next));
+	assert_true(ip_addr_equal(&choice.addrs[0], &next));
+	assert_int_equal(choice.n_new, 2);
+	free(pair.value);
+}
+
 /* A value that no version can read must not make the address look free, or that of this host. */
 static void test_an_address_with_a_bad_value_is_owned_all_the_same(void **state)
 {
@@ -526,6 +551,7 @@ int main(void)
 		cmocka_unit_test(test_an_address_of_a_former_host_with_the_name_is_not_taken_over),
 		cmocka_unit_test(test_a_host_can_be_limited_to_the_addresses_that_it_had),
 		cmocka_unit_test(test_an_address_is_read_as_it_was_written),
+		cmocka_unit_test(test_an_address_with_a_squatter_is_passed_over),
 		cmocka_unit_test(test_an_address_with_a_bad_value_is_owned_all_the_same),
 		cmocka_unit_test(test_only_one_form_of_an_address_is_a_key),
 		cmocka_unit_test(test_changes_of_pools_keep_what_they_do_not_know),

@@ -241,6 +241,28 @@ static void host_wipe(struct host *h)
 	h->is_forgotten = false;
 }
 
+/* A probe on the wire finds another machine at one of the host's addresses. The monitor removes the
+ * address from its record, as cluster_squat() does. */
+static void squat(struct host *h)
+{
+	const struct mac_addr by = {{2, 0, 0, 0, 0, 9}};
+	struct plan_pool *p = plan_pools_find(&h->known, pool_names[world_rnd(POOLS)]);
+	struct host *was = world.current;
+	struct ip_addr ip;
+	size_t k;
+
+	if (!p || !p->n || !p->addrs[k = world_rnd(p->n)].family)
+		return;
+	world.step = "squat";
+	world_did.squats++;
+	ip = p->addrs[k];
+	p->addrs[k].family = 0;
+	use(h);
+	world.current = h;
+	pool_take_squat(h->take, &ip, &by);
+	world.current = was;
+}
+
 /* ---- operators ---- */
 
 static void on_edit_end(void *user, struct pool_edit *e, const char *text,
@@ -622,6 +644,8 @@ static void play(uint64_t seed)
 			step_down(h);
 		else if (is_to_stay(h))
 			set_needs(h, false);
+		else if (world_rnd(8) == 0)
+			squat(h);
 		else if (h->is_leaving || world_rnd(2))
 			step_fault(h);
 		else
@@ -645,11 +669,11 @@ static void test_no_address_belongs_to_two_hosts_or_to_none(void **state)
 		play(seed);
 	print_message("%llu histories: %u addresses at the end, %u reports of exhaustion, %u late, "
 		      "%u repeated, %u lost, %u conflicts, %u pauses, %u cuts, %u kills, %u lost "
-		      "directories, %u edits, %u of them forget, %u leave\n",
+		      "directories, %u edits, %u of them forget, %u leave, %u squatters\n",
 		      (unsigned long long)n, world_did.taken, world_did.exhausted, world_did.late,
 		      world_did.twice, world_did.lost, world_did.conflicts, world_did.pauses,
 		      world_did.cuts, world_did.kills, world_did.wipes, world_did.edits,
-		      world_did.forgets, world_did.leaves);
+		      world_did.forgets, world_did.leaves, world_did.squats);
 	assert_true(world_did.taken >= n && world_did.exhausted && world_did.wipes &&
 		    world_did.forgets && world_did.leaves);
 }

@@ -211,10 +211,12 @@ static const struct answer_member cluster_links[] = {
 
 static const struct answer_member pool[] = {
 	TEXT("name"), TEXT("range"), TEXT_OR_NULL("gateway"), INTEGER_OR_NULL("mtu"),
-	INTEGER_OR_NULL("vlan"), INTEGER("addresses"), INTEGER("owned"), END};
+	INTEGER_OR_NULL("vlan"), INTEGER("addresses"), INTEGER("owned"),
+	INTEGER("squatted"), END};
 static const struct answer_member pools[] = {CLUSTER_LIST("pools", pool)};
 static const struct answer_member pool_address[] = {
-	TEXT("address"), TEXT("pool"), TEXT("host"), INTEGER_OR_NULL("worker"), END};
+	TEXT("address"), TEXT("pool"), TEXT("host"), INTEGER_OR_NULL("worker"),
+	TEXT_OR_NULL("squatter"), END};
 static const struct answer_member pool_addresses[] = {CLUSTER_LIST("addresses", pool_address)};
 static const struct answer_member pool_change[] = {TEXT("pool"), END};
 static const struct answer_member released[] = {TEXT("host"), INTEGER("addresses"), END};

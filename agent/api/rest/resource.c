@@ -257,9 +257,10 @@ const struct resource resources[RESOURCE_MAX] = {
 		OPERATION("GET", "/v1/cluster/pools", PRIVSEP_GET, "address pools of the cluster"),
 		.what = PRIVSEP_CLUSTER_POOLS,
 		LIST("pools", "name", TEXT),
-		.columns = "POOL,RANGE,GATEWAY,VLAN,MTU,ADDRESSES,OWNED",
+		.columns = "POOL,RANGE,GATEWAY,VLAN,MTU,ADDRESSES,OWNED,SQUATTED",
 		.commands = {{"pool show", "[TABLE OPTION...]", "list the address pools of the cluster",
-			       "Lists the address pools of the cluster, and how many of their addresses hosts own.\n"}},
+			       "Lists the address pools of the cluster, and how many of their addresses hosts own.\n"
+			       "SQUATTED counts the addresses that other devices use without owning them.\n"}},
 	},
 	[RESOURCE_POOL_ADD] = {
 		OPERATION("POST", "/v1/cluster/pools", PRIVSEP_POOL_ADD, "add an address pool"),
@@ -296,9 +297,10 @@ const struct resource resources[RESOURCE_MAX] = {
 		OPERATION("GET", "/v1/cluster/addresses", PRIVSEP_GET, "owners of the pools' addresses"),
 		.what = PRIVSEP_CLUSTER_ADDRESSES,
 		LIST("addresses", "address", TEXT),
-		.columns = "ADDRESS,POOL,HOST,WORKER",
+		.columns = "ADDRESS,POOL,HOST,WORKER,SQUATTER",
 		.commands = {{"pool addresses", "[TABLE OPTION...]", "list which host owns which address",
-			       "Lists the addresses of pools that hosts own, each with the ID of the worker that it is for.\n"}},
+			       "Lists the addresses of pools that hosts own, each with the ID of the worker that it is for.\n"
+			       "SQUATTER is the MAC address of a device that uses the address without owning it; HOST found it.\n"}},
 	},
 	[RESOURCE_DOCUMENT] = {
 		OPERATION("GET", "/v1/cluster/document", PRIVSEP_GET, "the cluster's configuration document"),

@@ -387,8 +387,9 @@ int pools_remove(json_t *config, const char *name, struct reason *why)
 
 /* ---- values of addresses ---- */
 
-char *pool_address_format(const char *pool, const char *host, const struct record_owner *self,
-			  uint32_t index)
+/* squatter "": the address has no squatter. */
+static char *format_address(const char *pool, const char *host, const struct record_owner *self,
+			    json_int_t index, const char *squatter)
 {
 	struct timespec now;
 	char since[WHEN_TEXT_MAX], *text;
@@ -398,14 +399,32 @@ char *pool_address_format(const char *pool, const char *host, const struct recor
 	when_format((uint64_t)now.tv_sec * 1000, since);
 	o = json_pack("{s:i, s:s, s:s, s:s, s:I, s:I, s:s}", "v", RECORDS_VERSION, "pool", pool,
 		      "host", host, "id", self->id, "epoch", (json_int_t)self->epoch, "index",
-		      (json_int_t)index, "since", since);
+		      index, "since", since);
+	if (squatter[0])
+		json_object_set_new(o, "squatter", json_string(squatter));
 	text = o ? json_dumps(o, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
 	json_decref(o);
 	return text;
 }
 
+char *pool_address_format(const char *pool, const char *host, const struct record_owner *self,
+			  uint32_t index)
+{
+	return format_address(pool, host, self, (json_int_t)index, "");
+}
+
+char *pool_squat_format(const char *pool, const char *host, const struct record_owner *self,
+			const struct mac_addr *by)
+{
+	char mac[MAC_ADDR_STR_MAX];
+
+	/* Versions that do not know the member see an address of no worker. */
+	return format_address(pool, host, self, -1, mac_addr_format(by, mac, sizeof(mac)));
+}
+
 bool pool_take_pair(const char *cluster, const struct kv_pair *p, struct pool_owned *ret)
 {
+	struct mac_addr by;
 	json_t *o;
 
 	*ret = (struct pool_owned){.host = "?", .index = UINT32_MAX, .revision = p->revision};
@@ -416,6 +435,10 @@ bool pool_take_pair(const char *cluster, const struct kv_pair *p, struct pool_ow
 		snprintf(ret->host, sizeof(ret->host), "%s", text_of(o, "host"));
 		snprintf(ret->id, sizeof(ret->id), "%s", text_of(o, "id"));
 		ret->index = number_of(o, "index");
+		if (mac_addr_parse(text_of(o, "squatter"), &by) == 0) {
+			mac_addr_format(&by, ret->squatter, sizeof(ret->squatter));
+			ret->index = UINT32_MAX;
+		}
 	}
 	json_decref(o);
 	return true;

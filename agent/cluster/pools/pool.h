@@ -3,8 +3,11 @@
  * Address pools of the cluster. The key `config` below /plenum/CLUSTER/v1/ has all pools. So one
  * comparison of the key's revision protects a change of any pool. Members that this version does
  * not know stay unchanged. A key address/IP, without a lease, says which host owns that address;
- * `index` in its value is the worker id minus one. pool.c has pure functions. pool_take.c takes the
- * addresses that this host needs. pool_edit.c makes the changes that operators request.
+ * `index` in its value is the worker id minus one. If another host uses the address on the wire
+ * without owning it, the host that found this gives the key its lease and the member `squatter`
+ * with the MAC address of that host: no host takes the address until the key is gone. pool.c has
+ * pure functions. pool_take.c takes the addresses that this host needs. pool_edit.c makes the
+ * changes that operators request.
  */
 #ifndef PLENUM_AGENT_POOL_H
 #define PLENUM_AGENT_POOL_H
@@ -65,11 +68,17 @@ struct pool_owned { /* an owned address */
 	char id[CLUSTER_ID_MAX]; /* id of the owner's state directory */
 	uint32_t index;
 	uint64_t revision; /* revision of the address's key */
+	/* MAC address of a host that uses the address without owning it; "": there is none. The
+	 * address is then of no use, and `host` has found that. */
+	char squatter[MAC_ADDR_STR_MAX];
 };
 
 /* Returns the value for an address's key on the heap, or NULL if memory is short. */
 char *pool_address_format(const char *pool, const char *host, const struct record_owner *self,
 			  uint32_t index);
+/* The same for an address that another host uses. */
+char *pool_squat_format(const char *pool, const char *host, const struct record_owner *self,
+			const struct mac_addr *by);
 /* Parses an address's key and value. If the value has an unexpected form, the owner becomes "?",
  * which cannot be a host's name, so that no host takes the address. Returns false if the key is not
  * that of an address. */
@@ -132,6 +141,13 @@ int pool_take_new(const struct pool_take_setup *setup, struct pool_take **ret);
 struct pool_take *pool_take_free(struct pool_take *t); /* accepts NULL, returns NULL */
 /* Sets which pools this host needs addresses from: a list of {"name", "need", "known": [IP...]}. */
 void pool_take_want(struct pool_take *t, const json_t *pools);
+/* Call when another host was found to use an address of this host: the host takes another address
+ * in its place. The address can be taken again after POOL_SQUAT_NS, or when this process ends. */
+void pool_take_squat(struct pool_take *t, const struct ip_addr *ip, const struct mac_addr *by);
+#define POOL_SQUAT_NS (10 * 60 * NSEC_PER_SEC)
+#define POOL_SQUATS_MAX                                                           \
+	32 /* such addresses that a host knows at a time; it ignores further ones \
+	    */
 /* Call when the registration of this host has changed. */
 void pool_take_look(struct pool_take *t);
 

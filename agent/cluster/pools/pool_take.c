@@ -11,7 +11,7 @@
  * none. It reads all of them if that is not enough: because a pool is full, because other hosts are
  * faster again and again, or because it does not remember all its addresses.
  */
-#include "agent/cluster/pools/pool.h"
+#include "agent/cluster/pools/pool_take_internal.h"
 #include "netcfg/base/log.h"
 #include <stdio.h>
 #include <string.h>
@@ -25,23 +25,18 @@
 #define CONFLICTS_AT_ONCE 8 /* conflicts in a row after which this host pauses and reads again */
 #define RETRY_MAX_SHIFT 3U
 
-struct want {
-	char name[PLENUM_NAME_MAX];
-	size_t need, n_known;
-	/* the addresses that the agent remembers, by index */
-	struct ip_addr known[CLUSTER_POOL_ADDRS_MAX];
-	struct cluster_pool pool;
-	struct pool_choice choice;
-	bool reported;
-	/* the last report that was sent */
-	struct cluster_pool_report head;
-	struct ip_addr told[CLUSTER_POOL_ADDRS_MAX];
-};
-
 /* An address that this host owns, and the revision that its key is expected to have. */
 struct mine {
 	struct ip_addr ip;
 	uint64_t revision;
+};
+
+/* An address of this host that another host uses. */
+struct squat {
+	struct ip_addr ip; /* family 0: the entry is free */
+	struct mac_addr by;
+	uint64_t revision; /* of the key that says so; 0: it is not written yet */
+	uint64_t until_ns; /* when that key is deleted */
 };
 
 struct pool_take {
@@ -49,7 +44,7 @@ struct pool_take {
 	char cluster[PLENUM_NAME_MAX], host[PLENUM_NAME_MAX];
 	struct record_owner self;
 	struct loop_source *timer;
-	struct want *wants;
+	struct pool_want *wants;
 	size_t n;
 	bool busy; /* a request is in progress */
 	/* the wanted pools have changed, so the answer to the request in progress is ignored */
@@ -64,13 +59,16 @@ struct pool_take {
 	json_t *config;
 	struct pool_owned *owned;
 	size_t n_owned, cap;
-	struct want *taking;
+	struct pool_want *taking;
 	uint32_t indexes[TAKE_MAX]; /* worker index of each address in the transaction */
 	size_t n_taking;
 	/* until this time the host takes only addresses that it had before */
 	uint64_t hold_until_ns;
 	struct mine *mine; /* addresses of this host in all wanted pools */
 	size_t n_mine, check_at;
+	bool mine_known; /* `mine` has the revisions */
+	struct squat squats[POOL_SQUATS_MAX];
+	struct squat *squat;		  /* the one in the transaction in progress */
 	unsigned n_failures, n_conflicts; /* numbers of consecutive failures and conflicts */
 };
 
@@ -116,99 +114,10 @@ static void started(struct pool_take *t, int r)
 		retry(t);
 }
 
-/* ---- reports ---- */
-
-static void report_want(struct pool_take *t, struct want *w, const struct cluster_pool_report *head)
-{
-	struct cluster_pool_report r = *head;
-	const size_t n = head->n_total;
-
-	if (w->reported && memcmp(&w->head, head, sizeof(*head)) == 0 &&
-	    memcmp(w->told, w->choice.addrs, n * sizeof(w->told[0])) == 0)
-		return;
-	w->reported = true;
-	w->head = *head;
-	memcpy(w->told, w->choice.addrs, n * sizeof(w->told[0]));
-	do {
-		r.n = (uint32_t)MIN_OF(n - r.at, (size_t)CLUSTER_POOL_CHUNK);
-		memset(r.addrs, 0, sizeof(r.addrs));
-		memcpy(r.addrs, &w->choice.addrs[r.at], r.n * sizeof(r.addrs[0]));
-		t->setup.on_pool(t->setup.user, &r);
-		r.at += r.n;
-	} while (r.at < n);
-}
-
-static void describe_exhausted(const struct want *w, char *buf, size_t size)
-{
-	const struct pool_choice *c = &w->choice;
-	char range[2 * IP_ADDR_STR_MAX];
-
-	snprintf(buf, size,
-		 "no free address is left in the pool '%.63s': its range %s has %llu, %zu host%s "
-		 "%llu of them, and this host needs %zu more; see 'plenum pool addresses'",
-		 w->name, ip_range_format(&w->pool.range, range, sizeof(range)),
-		 (unsigned long long)c->n_range, c->n_hosts, c->n_hosts == 1 ? " owns" : "s own",
-		 (unsigned long long)c->n_owned, c->n_missing);
-}
-
-static void report(struct pool_take *t, struct want *w)
-{
-	struct cluster_pool_report head;
-
-	memset(&head, 0, sizeof(head)); /* so that memcmp() can compare reports */
-	head.pool = w->pool;
-	head.n_total = (uint32_t)w->choice.n;
-	if (w->choice.n_missing && clock_now_ns() < t->hold_until_ns) {
-		head.state = CLUSTER_POOL_EXHAUSTED;
-		snprintf(head.text, sizeof(head.text),
-			 "etcd has lost addresses of the pool '%.63s': for some minutes, each host "
-			 "takes back its earlier addresses, and no host gets other addresses",
-			 w->name);
-	} else if (w->choice.n_missing) {
-		head.state = CLUSTER_POOL_EXHAUSTED;
-		describe_exhausted(w, head.text, sizeof(head.text));
-	}
-	report_want(t, w, &head);
-}
-
-/* Reports for each wanted pool why its addresses cannot be read or taken. The agent keeps the
- * addresses that it knows. */
 static void report_failure(struct pool_take *t, const char *text)
 {
-	struct cluster_pool_report head;
-
-	for (size_t i = 0; i < t->n; i++) {
-		struct want *w = &t->wants[i];
-
-		memset(&head, 0, sizeof(head));
-		memset(&w->choice, 0, sizeof(w->choice));
-		head.state = CLUSTER_POOL_FAILING;
-		memcpy(head.pool.name, w->name, sizeof(head.pool.name));
-		snprintf(head.text, sizeof(head.text),
-			 "the agent cannot take addresses of the pool '%.63s': %.200s", w->name,
-			 text);
-		report_want(t, w, &head);
-	}
-}
-
-static void report_unknown(struct pool_take *t, struct want *w, const struct reason *why)
-{
-	struct cluster_pool_report head;
-
-	memset(&head, 0, sizeof(head));
-	memset(&w->choice, 0, sizeof(w->choice));
-	head.state = CLUSTER_POOL_UNKNOWN;
-	memcpy(head.pool.name, w->name, sizeof(head.pool.name));
-	if (reason_is_set(why))
-		snprintf(head.text, sizeof(head.text),
-			 "the cluster's entry of the pool '%s' is not valid: %.160s", w->name,
-			 why->text);
-	else
-		snprintf(head.text, sizeof(head.text),
-			 "the cluster has no pool '%s'; 'plenum pool add %s' creates it, 'plenum "
-			 "pool show' lists the pools",
-			 w->name, w->name);
-	report_want(t, w, &head);
+	for (size_t i = 0; i < t->n; i++)
+		pool_report_failure(&t->setup, &t->wants[i], text);
 }
 
 /* ---- taking ---- */
@@ -273,7 +182,7 @@ static void on_taken(void *user, const struct kv_answer *a)
 }
 
 /* Writes the keys of the first new addresses of a choice in a transaction. */
-static int take(struct pool_take *t, struct want *w)
+static int take(struct pool_take *t, struct pool_want *w)
 {
 	char owner[KV_KEY_MAX], config[KV_KEY_MAX];
 	char keys[TAKE_MAX][KV_KEY_MAX], *values[TAKE_MAX] = {NULL};
@@ -321,7 +230,7 @@ static bool is_mine(const struct pool_take *t, const struct pool_owned *o)
 }
 
 /* Remembers the chosen addresses, so that this host can take them again if the store loses them. */
-static void remember(struct want *w)
+static void remember(struct pool_want *w)
 {
 	for (size_t i = 0; i < w->choice.n; i++)
 		if (w->choice.addrs[i].family)
@@ -329,10 +238,22 @@ static void remember(struct want *w)
 	w->n_known = MAX_OF(w->n_known, w->choice.n);
 }
 
+/* Removes addresses that this host is giving up from a choice. The monitor has removed them from
+ * its record, and must not use them again: their keys may end with the lease. */
+static void leave_out_squats(const struct pool_take *t, struct pool_choice *c)
+{
+	for (size_t k = 0; k < POOL_SQUATS_MAX; k++)
+		for (size_t i = 0; t->squats[k].ip.family && i < c->n; i++)
+			if (!c->is_new[i] && ip_addr_equal(&c->addrs[i], &t->squats[k].ip)) {
+				c->addrs[i] = (struct ip_addr){.family = 0};
+				c->n_missing++;
+			}
+}
+
 /* Chooses addresses of one wanted pool. If the store has lost addresses of this host, it has
  * probably lost those of other hosts too. So this host then takes no addresses that may belong to
  * others. */
-static void choose(struct pool_take *t, struct want *w)
+static void choose(struct pool_take *t, struct pool_want *w)
 {
 	pool_choose(&w->pool, t->owned, t->n_owned, t->host, t->self.id, w->known, w->n_known,
 		    w->need, &w->choice);
@@ -340,6 +261,7 @@ static void choose(struct pool_take *t, struct want *w)
 		t->hold_until_ns = clock_now_ns() + POOL_HOLD_NS;
 	if (clock_now_ns() < t->hold_until_ns)
 		pool_choose_known_only(&w->choice);
+	leave_out_squats(t, &w->choice);
 }
 
 /* Lists the addresses that this host owns, for the next check. */
@@ -349,8 +271,9 @@ static void list_mine(struct pool_take *t)
 	free(t->mine);
 	t->mine = calloc(t->n_owned + 1, sizeof(*t->mine));
 	for (size_t i = 0; t->mine && i < t->n_owned; i++)
-		if (is_mine(t, &t->owned[i]))
+		if (is_mine(t, &t->owned[i]) && !t->owned[i].squatter[0])
 			t->mine[t->n_mine++] = (struct mine){t->owned[i].ip, t->owned[i].revision};
+	t->mine_known = t->mine;
 	free(ptr_take(t->owned));
 	t->n_owned = t->cap = 0;
 }
@@ -374,11 +297,11 @@ static void choose_all(struct pool_take *t)
 
 	t->complete = true;
 	for (size_t i = 0; i < t->n; i++) {
-		struct want *w = &t->wants[i];
+		struct pool_want *w = &t->wants[i];
 
 		reason_clear(&why);
 		if (pools_find(t->config, w->name, &w->pool, &why) < 0) {
-			report_unknown(t, w, &why);
+			pool_report_unknown(&t->setup, w, &why);
 			t->complete = false;
 			continue;
 		}
@@ -394,7 +317,7 @@ static void choose_all(struct pool_take *t)
 		}
 		t->complete = t->complete && !w->choice.n_missing;
 		remember(w);
-		report(t, w);
+		pool_report_choice(&t->setup, w, clock_now_ns() < t->hold_until_ns);
 	}
 	list_mine(t);
 	t->check_at = 0;
@@ -533,6 +456,7 @@ static void read_known(struct pool_take *t)
 	free(t->mine);
 	t->mine = calloc(n + 1, sizeof(*t->mine));
 	t->n_mine = t->check_at = 0;
+	t->mine_known = false;
 	for (size_t i = 0; t->mine && i < t->n; i++)
 		for (size_t k = 0; k < t->wants[i].n_known; k++)
 			if (t->wants[i].known[k].family)
@@ -632,15 +556,128 @@ static void check(struct pool_take *t)
 	started(t, t->setup.ops->txn(t->setup.kv, &txn, on_checked, t));
 }
 
+/* ---- addresses that other hosts use ---- */
+
+/* Forgets the entry. The monitor has removed the address from its record, so this host's addresses
+ * are read and reported again: the address may be among them after all. */
+static void drop_squat(struct pool_take *t, struct squat *q)
+{
+	q->ip.family = 0;
+	for (size_t i = 0; i < t->n; i++)
+		t->wants[i].reported = false;
+	t->complete = false;
+}
+
+static void on_squat(void *user, const struct kv_answer *a)
+{
+	struct pool_take *t = user;
+	struct squat *q = ptr_take(t->squat);
+	const bool deletes = q->revision;
+
+	if (!take_answer(t, a))
+		return;
+	/* If the key has changed, this host no longer owns the address. */
+	if (a->succeeded && !deletes) {
+		q->revision = a->revision;
+		q->until_ns = clock_now_ns() + member_jitter(POOL_SQUAT_NS);
+	} else {
+		drop_squat(t, q);
+	}
+	t->complete = false;
+	begin(t);
+}
+
+static const char *pool_of(const struct pool_take *t, const struct ip_addr *ip)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (ip_range_contains(&t->wants[i].pool.range, ip))
+			return t->wants[i].name;
+	return "";
+}
+
+static uint64_t revision_of(const struct pool_take *t, const struct ip_addr *ip)
+{
+	for (size_t i = 0; t->mine_known && i < t->n_mine; i++)
+		if (ip_addr_equal(&t->mine[i].ip, ip))
+			return t->mine[i].revision;
+	return 0;
+}
+
+/* Writes that another host uses the address, or deletes the key that says so. The key has the lease
+ * of this host, so that it disappears with this host. */
+static int change_squat(struct pool_take *t, struct squat *q)
+{
+	autofree char *value = pool_squat_format(pool_of(t, &q->ip), t->host, &t->self, &q->by);
+	char owner[KV_KEY_MAX], key[KV_KEY_MAX];
+	const struct kv_compare also = {
+		.key = key, .revision = q->revision ? q->revision : revision_of(t, &q->ip)};
+	const struct kv_op op = {.kind = q->revision ? KV_DELETE : KV_PUT,
+				 .key = key,
+				 .value = value,
+				 .lease = member_lease(t->setup.member)};
+	const struct kv_txn txn = {.key = owner,
+				   .revision = member_revision(t->setup.member),
+				   .also = &also,
+				   .n_also = 1,
+				   .ops = &op,
+				   .n_ops = 1};
+
+	record_key(RECORD_OWNER, t->cluster, t->host, owner);
+	pool_address_key(t->cluster, &q->ip, key);
+	t->squat = q;
+	return value ? t->setup.ops->txn(t->setup.kv, &txn, on_squat, t) : -ENOMEM;
+}
+
+/* Begins with the next address whose key must change. Returns false if there is none. */
+static bool begin_squat(struct pool_take *t)
+{
+	const uint64_t now = clock_now_ns();
+
+	for (size_t i = 0; i < POOL_SQUATS_MAX; i++) {
+		struct squat *q = &t->squats[i];
+
+		if (!q->ip.family || (q->revision && now < q->until_ns))
+			continue;
+		if (!q->revision && !revision_of(t, &q->ip)) {
+			if (t->mine_known)
+				drop_squat(t, q);
+			continue;
+		}
+		started(t, change_squat(t, q));
+		return true;
+	}
+	return false;
+}
+
+void pool_take_squat(struct pool_take *t, const struct ip_addr *ip, const struct mac_addr *by)
+{
+	struct squat *free = NULL;
+
+	for (size_t i = 0; i < POOL_SQUATS_MAX; i++) {
+		struct squat *q = &t->squats[i];
+
+		if (!q->ip.family)
+			free = q;
+		else if (ip_addr_equal(&q->ip, ip))
+			return;
+	}
+	if (!free)
+		return;
+	*free = (struct squat){.ip = *ip, .by = *by};
+	begin(t);
+}
+
 static void begin(struct pool_take *t)
 {
-	const bool complete = t->complete && !t->outdated && t->mine;
+	const bool outdated = t->outdated;
 
 	t->outdated = false;
 	if (t->busy || t->n == 0 || !member_revision(t->setup.member))
 		return;
 	loop_timer_disarm(t->timer);
-	if (complete)
+	if (begin_squat(t))
+		return;
+	if (t->complete && !outdated && t->mine)
 		check(t);
 	else
 		scan(t);
@@ -660,7 +697,7 @@ void pool_take_look(struct pool_take *t)
 
 /* ---- wanted pools ---- */
 
-static void set_want(struct want *w, const json_t *o)
+static void set_want(struct pool_want *w, const json_t *o)
 {
 	const char *name = json_string_value(json_object_get(o, "name"));
 	const json_t *ip;
@@ -677,7 +714,7 @@ static void set_want(struct want *w, const json_t *o)
 	}
 }
 
-static bool is_same(const struct pool_take *t, const struct want *wants, size_t n)
+static bool is_same(const struct pool_take *t, const struct pool_want *wants, size_t n)
 {
 	if (n != t->n)
 		return false;
@@ -691,7 +728,7 @@ static bool is_same(const struct pool_take *t, const struct want *wants, size_t 
 void pool_take_want(struct pool_take *t, const json_t *pools)
 {
 	const size_t n = MIN_OF(json_array_size(pools), (size_t)WANTS_MAX);
-	struct want *wants = calloc(n + 1, sizeof(*wants));
+	struct pool_want *wants = calloc(n + 1, sizeof(*wants));
 
 	if (!wants)
 		return; /* the next settings try it again */

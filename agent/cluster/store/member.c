@@ -379,6 +379,11 @@ uint64_t member_revision(const struct member *m)
 	return m->lease ? m->owner_revision : 0;
 }
 
+uint64_t member_lease(const struct member *m)
+{
+	return m->lease;
+}
+
 /* ---- lifetime ---- */
 
 int member_new(const struct member_setup *setup, struct member **ret)

@@ -40,6 +40,7 @@ int member_publish(struct member *m, enum record_kind kind, const char *text);
 void member_register_again(struct member *m);
 /* Returns the revision of the key that registers this host; 0: the host is not registered. */
 uint64_t member_revision(const struct member *m);
+uint64_t member_lease(const struct member *m); /* 0: this host has no lease */
 /* Returns a random time from 80 % to 120 % of ns. */
 uint64_t member_jitter(uint64_t ns);
 

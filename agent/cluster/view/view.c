@@ -33,7 +33,7 @@ struct view {
 	uint64_t now_ms;
 	/* The valid pools, and the number of owned addresses in each. */
 	struct cluster_pool pools[POOLS_MAX];
-	size_t n_pools, n_owned[POOLS_MAX];
+	size_t n_pools, n_owned[POOLS_MAX], n_squatted[POOLS_MAX];
 };
 
 /* Makes the list of links. If the store does not answer, it has what this host has found. */
@@ -287,8 +287,8 @@ static int list_pools(struct view *v)
 			ip_range_format(&p->range, range, sizeof(range));
 		r = json_array_append_new(
 			v->list,
-			json_pack("{s:s, s:s, s:o, s:o, s:o, s:I, s:I}", "name", p->name, "range",
-				  p->range.first.family ? range : "not valid", "gateway",
+			json_pack("{s:s, s:s, s:o, s:o, s:o, s:I, s:I, s:I}", "name", p->name,
+				  "range", p->range.first.family ? range : "not valid", "gateway",
 				  p->gateway.family
 					  ? json_string(ip_addr_format(&p->gateway, ip, sizeof(ip)))
 					  : json_null(),
@@ -298,7 +298,8 @@ static int list_pools(struct view *v)
 					  ? (json_int_t)MIN_OF(ip_range_count(&p->range),
 							       (uint64_t)INT64_MAX)
 					  : 0,
-				  "owned", (json_int_t)v->n_owned[i]));
+				  "owned", (json_int_t)v->n_owned[i], "squatted",
+				  (json_int_t)v->n_squatted[i]));
 	}
 	return r;
 }
@@ -314,7 +315,8 @@ static int take_address(struct view *v, const struct kv_pair *p)
 	for (size_t i = 0; i < v->n_pools; i++)
 		if (v->pools[i].range.first.family &&
 		    ip_range_contains(&v->pools[i].range, &o.ip)) {
-			v->n_owned[i]++;
+			v->n_owned[i] += !o.squatter[0];
+			v->n_squatted[i] += o.squatter[0] != '\0';
 			pool = v->pools[i].name;
 		}
 	if (v->setup.kind == ROWS_POOLS)
@@ -326,9 +328,11 @@ static int take_address(struct view *v, const struct kv_pair *p)
 	v->bytes += ROW_BYTES / 2;
 	return json_array_append_new(
 		v->list,
-		json_pack("{s:s, s:s, s:s, s:o}", "address", ip_addr_format(&o.ip, ip, sizeof(ip)),
-			  "pool", pool, "host", o.host, "worker",
-			  or_null(o.index < CLUSTER_POOL_ADDRS_MAX, (json_int_t)o.index + 1)));
+		json_pack("{s:s, s:s, s:s, s:o, s:s?}", "address",
+			  ip_addr_format(&o.ip, ip, sizeof(ip)), "pool", pool, "host", o.host,
+			  "worker",
+			  or_null(o.index < CLUSTER_POOL_ADDRS_MAX, (json_int_t)o.index + 1),
+			  "squatter", o.squatter[0] ? o.squatter : NULL));
 }
 
 static int read_addresses(struct view *v);

@@ -10,7 +10,7 @@
 static int print_pools(const struct ctl_args *a, const json_t *pools, const char *columns)
 {
 	static const char *const headings[] = {"POOL", "RANGE",	    "GATEWAY", "VLAN",
-					       "MTU",  "ADDRESSES", "OWNED"};
+					       "MTU",  "ADDRESSES", "OWNED",   "SQUATTED"};
 	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
 	const json_t *p;
 	size_t i;
@@ -23,13 +23,14 @@ static int print_pools(const struct ctl_args *a, const json_t *pools, const char
 		ctl_table_add_number(&t, p, "mtu");
 		ctl_table_add_number(&t, p, "addresses");
 		ctl_table_add_number(&t, p, "owned");
+		ctl_table_add_number(&t, p, "squatted");
 	}
 	return ctl_view_print(a, &t, columns);
 }
 
 static int print_addresses(const struct ctl_args *a, const json_t *addresses, const char *columns)
 {
-	static const char *const headings[] = {"ADDRESS", "POOL", "HOST", "WORKER"};
+	static const char *const headings[] = {"ADDRESS", "POOL", "HOST", "WORKER", "SQUATTER"};
 	PLENUM_CLEANUP(ctl_table_done) struct ctl_table t = CTL_TABLE(headings);
 	const json_t *o;
 	size_t i;
@@ -39,6 +40,7 @@ static int print_addresses(const struct ctl_args *a, const json_t *addresses, co
 		ctl_table_add(&t, "%s", ctl_text(o, "pool"));
 		ctl_table_add(&t, "%s", ctl_text(o, "host"));
 		ctl_table_add_number(&t, o, "worker");
+		ctl_table_add(&t, "%s", ctl_text(o, "squatter"));
 	}
 	return ctl_view_print(a, &t, columns);
 }
