@@ -32,6 +32,7 @@ struct links_report {
 	uint32_t answered; /* 1: a host has answered this leg since the probes began */
 	uint32_t alone;	   /* 1: no host answers any leg, so the other hosts may be down */
 	uint32_t known, asked, answering;	  /* hosts on this leg */
+	uint32_t has_loss, has_full_loss;	  /* 1: enough packets of that size for a loss */
 	uint32_t loss_percent, full_loss_percent; /* of the latest small and full packets */
 	uint64_t rtt_ns;			  /* 0: unknown */
 	uint32_t n_faults, n_omitted;

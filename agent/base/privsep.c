@@ -472,9 +472,9 @@ static const char *check_links_report(const struct privsep_msg *m)
 	const char *why = NULL;
 
 	if (!r->ifindex || r->verdict >= LINKS_VERDICT_MAX || r->n_faults > LINKS_FAULTS_MAX ||
-	    r->answered > 1 || r->alone > 1 || r->loss_percent > 100 ||
-	    r->full_loss_percent > 100 || r->asked > r->known || r->answering > r->asked ||
-	    r->known > UINT16_MAX || r->n_omitted > UINT16_MAX)
+	    r->answered > 1 || r->alone > 1 || r->has_loss > 1 || r->has_full_loss > 1 ||
+	    r->loss_percent > 100 || r->full_loss_percent > 100 || r->asked > r->known ||
+	    r->answering > r->asked || r->known > UINT16_MAX || r->n_omitted > UINT16_MAX)
 		return "a number is out of its range";
 	for (uint32_t i = 0; !why && i < r->n_faults; i++) {
 		const struct links_report_fault *f = &r->faults[i];

@@ -228,8 +228,10 @@ static void add_numbers(json_t *o, const struct links_report *r)
 	json_object_set_new(o, "known", json_integer(r->known));
 	json_object_set_new(o, "asked", json_integer(r->asked));
 	json_object_set_new(o, "answering", json_integer(r->answering));
-	json_object_set_new(o, "loss_percent", json_integer(r->loss_percent));
-	json_object_set_new(o, "full_loss_percent", json_integer(r->full_loss_percent));
+	if (r->has_loss)
+		json_object_set_new(o, "loss_percent", json_integer(r->loss_percent));
+	if (r->has_full_loss)
+		json_object_set_new(o, "full_loss_percent", json_integer(r->full_loss_percent));
 	if (r->rtt_ns)
 		json_object_set_new(o, "rtt_us", json_integer((json_int_t)(r->rtt_ns / 1000)));
 }
@@ -254,7 +256,8 @@ static void add_faults(const struct leg_links *l, json_t *list, const struct lin
 	}
 }
 
-/* Makes the record, and in *ret_stable a copy without the numbers that change all the time. */
+/* Makes the record, and in *ret_stable a copy without the numbers that change all the time. That
+ * copy says whether losses are known, so that they are written when they are known first. */
 static json_t *make_record(const struct agent *a, json_t **ret_stable)
 {
 	const struct links_watch_leg *legs;
@@ -271,8 +274,13 @@ static json_t *make_record(const struct agent *a, json_t **ret_stable)
 	o = json_pack("{s:i, s:s, s:o, s:o}", "v", RECORDS_VERSION, "host", a->running.spec->host,
 		      "legs", list, "faults", faults);
 	*ret_stable = json_deep_copy(o);
-	for (size_t i = 0; i < n; i++)
-		add_numbers(json_array_get(list, i), &legs[i].report);
+	for (size_t i = 0; i < n; i++) {
+		const struct links_report *r = &legs[i].report;
+
+		json_object_set_new(json_array_get(json_object_get(*ret_stable, "legs"), i),
+				    "measured", json_boolean(r->has_loss && r->has_full_loss));
+		add_numbers(json_array_get(list, i), r);
+	}
 	clock_gettime(CLOCK_REALTIME, &now);
 	json_object_set_new(o, "time_ms",
 			    json_integer((json_int_t)now.tv_sec * 1000 + now.tv_nsec / 1000000));

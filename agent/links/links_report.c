@@ -3,11 +3,7 @@
 #include "agent/links/links.h"
 #include <string.h>
 
-/* Returns 0 until enough packets of the kind were answered or lost. */
-static uint32_t loss_of(const struct links_leg *leg, bool full)
-{
-	return (full ? leg->n_full : leg->n_history) >= 4 ? links_loss_percent(leg, full) : 0;
-}
+#define LOSS_PACKETS 4 /* a loss of fewer packets says little */
 
 void links_report_make(const struct links_leg *leg, struct links_report *ret)
 {
@@ -17,8 +13,10 @@ void links_report_make(const struct links_leg *leg, struct links_report *ret)
 	ret->answered = leg->answered;
 	ret->alone = leg->alone;
 	ret->known = leg->n_peers;
-	ret->loss_percent = loss_of(leg, false);
-	ret->full_loss_percent = loss_of(leg, true);
+	ret->has_loss = leg->n_history >= LOSS_PACKETS;
+	ret->has_full_loss = leg->n_full >= LOSS_PACKETS;
+	ret->loss_percent = ret->has_loss ? links_loss_percent(leg, false) : 0;
+	ret->full_loss_percent = ret->has_full_loss ? links_loss_percent(leg, true) : 0;
 	ret->rtt_ns = leg->rtt_ns;
 	links_count(leg, &ret->asked, &ret->answering);
 	/* A leg that is at fault itself, or hears nothing, tells nothing about other legs. */

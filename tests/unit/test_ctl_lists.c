@@ -188,6 +188,27 @@ static void links_of_the_cluster_name_their_source(void **state)
 	       "b     leg-a  10.1.0.2  2 of 3  1%, 50% full  -    peer-leg  a       1m 1s  r\n");
 }
 
+#define LINK(leg, losses)                                                                       \
+	"{\"id\":\"b/" leg "\",\"host\":\"b\",\"leg\":\"" leg "\",\"address\":\"10.1.0.2\","    \
+	"\"known\":3,\"asked\":3,\"answering\":3," losses ",\"rtt_us\":400,\"verdict\":\"ok\"," \
+	"\"source\":\"b\",\"age_s\":2,\"reports\":0,\"reason\":\"\"}"
+
+static void an_unknown_loss_of_a_link_is_empty(void **state)
+{
+	expect("cluster links -o LEG,LOSS", "GET /v1/cluster/links",
+	       "{\"links\":[" LINK(
+		       "leg-a",
+		       "\"loss_percent\":null,\"full_loss_percent\":null") "," LINK("leg-b",
+										    "\"loss_"
+										    "percent\":0,"
+										    "\"full_loss_"
+										    "percent\":"
+										    "null") "]}",
+	       "LEG    LOSS\n"
+	       "leg-a  -\n"
+	       "leg-b  0%\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -197,6 +218,7 @@ int main(void)
 		cmocka_unit_test(hosts_of_the_cluster_have_the_age_of_their_summary),
 		cmocka_unit_test(exports_of_the_cluster_name_their_host),
 		cmocka_unit_test(links_of_the_cluster_name_their_source),
+		cmocka_unit_test(an_unknown_loss_of_a_link_is_empty),
 		cmocka_unit_test(peers_have_their_legs_and_the_worst_loss),
 		cmocka_unit_test(paths_name_their_mount_or_export),
 		cmocka_unit_test(sessions_have_their_legs_and_their_age),

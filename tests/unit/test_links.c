@@ -433,6 +433,26 @@ static void full_packets_that_are_lost_are_a_loss_and_no_dead_leg(void **state)
 	assert_int_equal(links_loss_percent(&w.hosts[4].legs[0], false), 0);
 }
 
+static void the_loss_of_a_leg_is_unknown_before_four_packets_of_a_size(void **state)
+{
+	struct links_leg *leg;
+	struct links_report r;
+	bool small_first = false;
+
+	world(3, 8, key);
+	leg = &w.hosts[0].legs[0];
+	for (int i = 0; i < 1000; i++) {
+		run(10 * NSEC_PER_MSEC);
+		links_report_make(leg, &r);
+		assert_int_equal(r.has_loss, leg->n_history >= 4);
+		assert_int_equal(r.has_full_loss, leg->n_full >= 4);
+		small_first |= r.has_loss != r.has_full_loss;
+	}
+	assert_true(small_first);
+	assert_int_equal(r.has_loss + r.has_full_loss, 2);
+	assert_int_equal(r.loss_percent + r.full_loss_percent, 0);
+}
+
 /* The host must not blame a leg at any moment, and must find a fault of its own leg later. */
 static void a_host_that_survives_all_others_does_not_blame_its_legs(void **state)
 {
@@ -721,6 +741,7 @@ int main(void)
 		WORLD_TEST(a_loss_of_30_percent_is_no_dead_leg),
 		WORLD_TEST(a_dead_leg_is_found_in_a_network_that_loses_packets),
 		WORLD_TEST(full_packets_that_are_lost_are_a_loss_and_no_dead_leg),
+		WORLD_TEST(the_loss_of_a_leg_is_unknown_before_four_packets_of_a_size),
 		WORLD_TEST(a_host_that_survives_all_others_does_not_blame_its_legs),
 		WORLD_TEST(a_host_with_one_leg_does_not_blame_it_when_the_others_are_down),
 		WORLD_TEST(a_leg_that_cannot_send_blames_itself_and_no_other),

@@ -186,6 +186,26 @@ static void a_row_says_where_its_verdict_comes_from(void **state)
 	json_decref(list);
 }
 
+static void numbers_that_a_host_has_not_measured_are_null(void **state)
+{
+	static const char text[] =
+		RECORD(OWN("x", "ok") ",{\"name\":\"y\",\"ip\":\"10.1.0.1\",\"verdict\":\"ok\","
+				      "\"asked\":3,\"loss_percent\":2}",
+		       "");
+	json_t *list = json_array(), *rows;
+
+	assert_int_equal(links_rows_add(list, "a", text, strlen(text), 1061000), 0);
+	rows = links_rows_merge(list);
+	assert_true(json_is_null(json_object_get(row_of(rows, "a/x"), "loss_percent")));
+	assert_true(json_is_null(json_object_get(row_of(rows, "a/x"), "full_loss_percent")));
+	assert_int_equal(json_integer_value(json_object_get(row_of(rows, "a/y"), "loss_percent")),
+			 2);
+	assert_true(json_is_null(json_object_get(row_of(rows, "a/y"), "full_loss_percent")));
+	assert_true(json_is_null(json_object_get(row_of(rows, "a/y"), "rtt_us")));
+	json_decref(rows);
+	json_decref(list);
+}
+
 #define OWN_SESSION(name) \
 	"{\"name\":\"" name "\",\"ip\":\"10.1.0.1\",\"verdict\":\"ok\",\"session\":true}"
 
@@ -309,6 +329,7 @@ int main(void)
 		cmocka_unit_test(a_host_whose_legs_are_all_silent_says_so),
 		cmocka_unit_test(a_firewall_that_drops_all_probes_is_no_fault),
 		cmocka_unit_test(a_row_says_where_its_verdict_comes_from),
+		cmocka_unit_test(numbers_that_a_host_has_not_measured_are_null),
 		cmocka_unit_test(sessions_count_more_than_probes_of_others),
 		cmocka_unit_test(a_leg_that_answers_no_probes_is_not_asked_and_not_blamed),
 		cmocka_unit_test(a_record_with_many_faults_is_cut_so_that_others_accept_it),

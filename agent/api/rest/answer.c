@@ -203,7 +203,7 @@ static const struct answer_member cluster_exports[] = {CLUSTER_LIST("exports", c
 
 static const struct answer_member cluster_link[] = {
 	TEXT("id"), TEXT("host"), TEXT("leg"), TEXT("address"), INTEGER("known"), INTEGER("asked"),
-	INTEGER("answering"), INTEGER("loss_percent"), INTEGER("full_loss_percent"),
+	INTEGER("answering"), INTEGER_OR_NULL("loss_percent"), INTEGER_OR_NULL("full_loss_percent"),
 	INTEGER_OR_NULL("rtt_us"), TEXT("verdict"), TEXT("source"), INTEGER("reports"),
 	INTEGER_OR_NULL("age_s"), TEXT("reason"), END};
 static const struct answer_member cluster_links[] = {

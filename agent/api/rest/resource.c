@@ -231,11 +231,11 @@ const struct resource resources[RESOURCE_MAX] = {
 		.commands = {{"cluster links", "[TABLE OPTION...]", "list the links between the legs of all hosts",
 			       "Lists the legs of all hosts of the cluster with what probes between them have found. Each leg\n"
 			       "asks three other hosts a second. PEERS: hosts that answer, of those asked. LOSS: small and full\n"
-			       "packets that are lost. Verdict own-leg: no host answers this leg, as its own host says; peer-leg:\n"
-			       "the leg answers no host that asks it, as others say; switch-between: it answers some hosts, but\n"
-			       "not others; unknown: not asked, or the answers do not decide. SOURCE: the host that says so, and\n"
-			       "AGE how long ago it wrote that. A host writes it at each change, and once a minute. Further\n"
-			       "column for -o: reports.\n"}},
+			       "packets that are lost, \"-\" before four of a size were sent. Verdict own-leg: no host answers this\n"
+			       "leg, as its own host says; peer-leg: the leg answers no host that asks it, as others say;\n"
+			       "switch-between: it answers some hosts, but not others; unknown: not asked, or the answers do not\n"
+			       "decide. SOURCE: the host that says so, and AGE how long ago it wrote that. A host writes it at\n"
+			       "each change, and once a minute. Further column for -o: reports.\n"}},
 	},
 	[RESOURCE_CLUSTER_FORGET] = {
 		OPERATION("POST", "/v1/cluster/forget", PRIVSEP_CLUSTER_FORGET, "remove a host that is gone"),

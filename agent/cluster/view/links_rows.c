@@ -30,6 +30,12 @@ static json_t *number_of(const json_t *o, const char *name)
 	return json_integer(MAX_OF(n, 0));
 }
 
+/* Returns null if the record lacks the number. */
+static json_t *measured_of(const json_t *o, const char *name)
+{
+	return json_is_integer(json_object_get(o, name)) ? number_of(o, name) : json_null();
+}
+
 static const char *verdict_of(const json_t *o)
 {
 	static const char *const names[] = {"ok", "own-leg", "peer-leg", "switch-between"};
@@ -93,15 +99,12 @@ static json_t *own_row(const char *host, const json_t *leg, const json_t *record
 			id_of(of, name), "host", host, "leg", name, "address", text_of(leg, "ip"),
 			"known", number_of(leg, "known"), "asked", number_of(leg, "asked"),
 			"answering", number_of(leg, "answering"), "loss_percent",
-			number_of(leg, "loss_percent"), "full_loss_percent",
-			number_of(leg, "full_loss_percent"), "verdict", verdict, "source",
+			measured_of(leg, "loss_percent"), "full_loss_percent",
+			measured_of(leg, "full_loss_percent"), "verdict", verdict, "source",
 			by_session ? session_of(host) : json_string(host), "age_s",
 			age_of(record, now_ms), "reason", text_of(leg, "reason"));
 	if (row)
-		json_object_set_new(row, "rtt_us",
-				    json_is_integer(json_object_get(leg, "rtt_us"))
-					    ? number_of(leg, "rtt_us")
-					    : json_null());
+		json_object_set_new(row, "rtt_us", measured_of(leg, "rtt_us"));
 	if (row && by_session)
 		json_object_set_new(row, "session", json_true());
 	if (row && is_unprobed(leg))

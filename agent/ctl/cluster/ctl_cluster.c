@@ -193,6 +193,22 @@ static int print_exports(const struct ctl_args *a, const json_t *exports, const 
 	return ctl_view_print(a, &t, columns);
 }
 
+/* Adds the loss of small packets and of full ones, each if it is known. */
+static void add_losses(struct ctl_table *t, const json_t *o)
+{
+	const bool small = json_is_integer(json_object_get(o, "loss_percent"));
+	const bool full = json_is_integer(json_object_get(o, "full_loss_percent"));
+	char small_text[32] = "", full_text[32] = "";
+
+	if (small)
+		snprintf(small_text, sizeof(small_text), "%" JSON_INTEGER_FORMAT "%%",
+			 ctl_int(o, "loss_percent"));
+	if (full)
+		snprintf(full_text, sizeof(full_text), "%" JSON_INTEGER_FORMAT "%% full",
+			 ctl_int(o, "full_loss_percent"));
+	ctl_table_add(t, "%s%s%s", small_text, small && full ? ", " : "", full_text);
+}
+
 static int print_links(const struct ctl_args *a, const json_t *links, const char *columns)
 {
 	static const char *const headings[] = {"HOST", "LEG",	  "ADDRESS", "PEERS",
@@ -209,8 +225,7 @@ static int print_links(const struct ctl_args *a, const json_t *links, const char
 		ctl_table_add(&t, "%s", ctl_text(o, "address"));
 		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT,
 			      ctl_int(o, "answering"), ctl_int(o, "asked"));
-		ctl_table_add(&t, "%" JSON_INTEGER_FORMAT "%%, %" JSON_INTEGER_FORMAT "%% full",
-			      ctl_int(o, "loss_percent"), ctl_int(o, "full_loss_percent"));
+		add_losses(&t, o);
 		if (json_is_integer(json_object_get(o, "rtt_us")))
 			ctl_table_add(&t, "%" JSON_INTEGER_FORMAT " us", ctl_int(o, "rtt_us"));
 		else
