@@ -192,6 +192,7 @@ static int cmd_help(const struct ctl_args *a);
 
 static const struct ctl_command commands[] = {
 	{"processes", 0, 0, TAKES_TABLE, ctl_cmd_processes},
+	{"workers", 0, 0, TAKES_TABLE, ctl_cmd_workers},
 	{"status", 0, 0, TAKES_WATCH, ctl_cmd_status},
 	{"mounts", 0, 0, TAKES_TABLE, ctl_cmd_mounts},
 	/* mount disrupts nothing, but must not be suggested for 'umoun'. */

@@ -414,6 +414,7 @@ int ctl_load(const char *file, struct spec **ret);
 /* ---- the commands, called through the table in ctl.c; ping and doctor are in doctor/ ---- */
 
 int ctl_cmd_processes(const struct ctl_args *a);
+int ctl_cmd_workers(const struct ctl_args *a);
 int ctl_cmd_status(const struct ctl_args *a);
 int ctl_cmd_mounts(const struct ctl_args *a);
 int ctl_cmd_mount(const struct ctl_args *a);

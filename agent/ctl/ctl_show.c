@@ -149,18 +149,31 @@ int ctl_put_processes(const struct ctl_args *a, const json_t *processes, const c
 	return ctl_view_print(a, &t, columns);
 }
 
-int ctl_cmd_processes(const struct ctl_args *a)
+static int put_processes(const struct ctl_args *a, bool with_agent)
 {
-	json_t *o;
+	json_t *o, *list;
 	int r = get(a, RESOURCE_PROCESSES, "processes", &o);
 
 	if (r != CTL_OK)
 		return r;
+	list = json_object_get(o, "processes");
+	for (size_t i = with_agent ? 0 : json_array_size(list); i-- > 0;)
+		if (strcmp(ctl_text(json_array_get(list, i), "role"), "MANAGEMENT") == 0)
+			json_array_remove(list, i);
 	r = a->json ? ctl_put_json(o)
-		    : ctl_put_processes(a, json_object_get(o, "processes"),
-					resources[RESOURCE_PROCESSES].columns);
+		    : ctl_put_processes(a, list, resources[RESOURCE_PROCESSES].columns);
 	json_decref(o);
 	return r;
+}
+
+int ctl_cmd_processes(const struct ctl_args *a)
+{
+	return put_processes(a, true);
+}
+
+int ctl_cmd_workers(const struct ctl_args *a)
+{
+	return put_processes(a, false);
 }
 
 const char *ctl_carrier_of(const json_t *leg)

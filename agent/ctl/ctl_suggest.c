@@ -19,7 +19,6 @@ static const struct {
 	{"list", "processes"},
 	{"ls", "processes"},
 	{"ps", "processes"},
-	{"workers", "processes"},
 	{"show", "status"},
 	{"info", "status"},
 	{"state", "status"},

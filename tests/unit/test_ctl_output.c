@@ -358,9 +358,23 @@ static void test_an_answer_above_the_limit_is_refused_with_its_reason(void **sta
 	unlink(path);
 }
 
+static void workers_are_the_processes_without_the_agent(void **state)
+{
+	struct result r = run("workers -o id,role", 200, processes);
+
+	assert_asked("GET /v1/processes");
+	assert_string_equal(r.out, "ID        ROLE\nhost-a/1  FRONTEND\n");
+	r = run("processes -o id,role", 200, processes);
+	assert_non_null(strstr(r.out, "MANAGEMENT"));
+	r = run("workers -j", 200, processes);
+	assert_non_null(strstr(r.out, "host-a/1"));
+	assert_null(strstr(r.out, "host-a/0"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(workers_are_the_processes_without_the_agent),
 		cmocka_unit_test(test_wide_shows_all_columns),
 		cmocka_unit_test(test_states_have_colours_on_a_terminal_only),
 		cmocka_unit_test(test_a_long_change_shows_how_long_it_waits),

@@ -40,7 +40,9 @@ const struct resource resources[RESOURCE_MAX] = {
 			       "uptime and restarts after deaths, and the reason if a worker does not run, serves less\n"
 			       "than it should or uses a fallback. A reason in parentheses is a note: no action is\n"
 			       "needed. plenumd(8) explains each reason. '-o id,restarts,last-death' shows\n"
-			       "when a worker died last, and why.\n"}},
+			       "when a worker died last, and why.\n"},
+			      {"workers", "[TABLE OPTION...]", "list the workers, without the agent",
+			       "Lists the workers as 'processes' does, without the row of the agent.\n"}},
 	},
 	[RESOURCE_MOUNTS] = {
 		OPERATION("GET", "/v1/mounts", PRIVSEP_GET, "mounts of this host"),
