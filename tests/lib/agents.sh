@@ -11,6 +11,8 @@
 #   ctl_degraded HOST ARGS...	the same; exit status 2, which means a degraded host, counts as success
 #   api HOST PATH CURL-OPTION...	a request to HOST's REST API; with -X, -T or -d it uses the admin socket
 #   api_at SOCKET HOST PATH CURL-OPTION...	the same by the given socket: plenumd or plenumd-admin
+#   api_get HOST PATH [VALUE...]	a GET without curl and jq, whose starts take most of the time of a short condition. VALUE prints values
+#				of the answer: see tests/e2e/api_get.c
 #   http_code HOST PATH CURL-OPTION...	prints the status code; the body of the answer is in $work/answer
 #
 # Configuration
@@ -77,8 +79,17 @@ api_at() {
 	host_run "$2" curl -s -m 120 --unix-socket "/run/plenum/$1.sock" "http://plenum$3" "${@:4}"
 }
 
+api_get() {
+	local host_keeper
+	read -r host_keeper <"$hosts_state/$1.pid" && "$build/tests/e2e/api_get" "/proc/$host_keeper/root/run/plenum/plenumd.sock" "${@:2}"
+}
+
 api() {
 	local socket=plenumd
+	if [ $# = 2 ]; then
+		api_get "$@"
+		return
+	fi
 	[[ " ${*:3} " =~ \ -[XTd]\  ]] && socket=plenumd-admin
 	api_at $socket "$@"
 }
@@ -163,7 +174,7 @@ agent_stop() {
 # ---- conditions ----
 
 agent_answers() {
-	api "$1" /v1/status | jq -e .version
+	[ -n "$(api_get "$1" /v1/status version)" ]
 }
 
 agent_gone() {
@@ -175,19 +186,19 @@ process_gone() {
 }
 
 state_is() {
-	[ "$(api "$1" /v1/status | jq -r .state)" = "$2" ]
+	[ "$(api_get "$1" /v1/status state)" = "$2" ]
 }
 
 status_has() {
-	api "$1" /v1/status | jq -e "$2" >/dev/null
+	api_get "$1" /v1/status | jq -e "$2" >/dev/null
 }
 
 reason_has() {
-	api "$1" /v1/status | jq -r '.reasons[]' | grep -- "$2" >/dev/null
+	api_get "$1" /v1/status reasons '[]' | grep -- "$2" >/dev/null
 }
 
 events_with() {
-	api "$1" /v1/events | jq -r '.events | .[([.[].text | startswith("plenumd ")] | rindex([true]) // 0):][].text' | grep -c -- "$2"
+	api_get "$1" /v1/events events '[]' text | tac | sed '/^plenumd /q' | grep -c -- "$2"
 }
 
 event_has() {
@@ -195,7 +206,7 @@ event_has() {
 }
 
 worker() {
-	api "$1" /v1/processes | jq -r ".processes[] | select(.id == \"$1/$2\") | .$3"
+	api_get "$1" /v1/processes processes "id=$1/$2" "$3"
 }
 
 worker_is() {
@@ -203,7 +214,8 @@ worker_is() {
 }
 
 worker_of() {
-	ctl_degraded "$1" -j processes | jq -r --arg role "$2" "[.processes[] | select(.role == \$role)][0].$3"
+	local rows
+	rows=$(api_get "$1" /v1/processes processes "role=$2" "$3") && echo "${rows%%$'\n'*}"
 }
 
 role_is_up() {

@@ -25,7 +25,9 @@ hosts_lifelines=()
 HOSTS_LEGS=${HOSTS_LEGS:-2}
 
 hosts_fabric() {
-	hosts_exec nsenter --target "$(<"$hosts_state/fabric.pid")" --net -- "$@"
+	local host_keeper
+	read -r host_keeper <"$hosts_state/fabric.pid" || return
+	hosts_exec nsenter --target "$host_keeper" --net -- "$@"
 }
 
 # hosts_keeper NAME UNSHARE_OPTIONS...: starts a keeper and writes its pid to NAME.pid. The keeper lives as long as this
@@ -49,7 +51,7 @@ hosts_keeper() {
 	hosts_lifelines+=("$lifeline")
 	read -r _ <"$hosts_state/$name.ready"
 	rm -f "$hosts_state/$name.ready"
-	tr -d ' ' <"/proc/$unshare_pid/task/$unshare_pid/children" >"$hosts_state/$name.pid"
+	tr ' ' '\n' <"/proc/$unshare_pid/task/$unshare_pid/children" >"$hosts_state/$name.pid"
 }
 
 # hosts_keep: the hosts outlive this script.
@@ -83,9 +85,9 @@ host_pid() {
 }
 
 host_run() {
-	local host=$1
-	shift
-	hosts_exec nsenter --target "$(<"$hosts_state/$host.pid")" --net --mount --uts --pid --ipc -- "$@"
+	local host_keeper
+	read -r host_keeper <"$hosts_state/$1.pid" || return # `$(<...)` would cost a process
+	hosts_exec nsenter --target "$host_keeper" --net --mount --uts --pid --ipc -- "${@:2}"
 }
 
 # host_mounts: runs inside a new host; gives it private directories to write to.
@@ -207,12 +209,17 @@ leg_silent() {
 }
 
 # wait_until SECONDS CMD...: polls until CMD succeeds; fails at the deadline. SECONDS is more than it takes on an idle
-# machine; the load of the machine is unknown, so the deadline is four times that.
+# machine; the load of the machine is unknown, so the deadline is four times that. Most conditions start several programs,
+# which take processor time from what the script waits for. So the pauses become longer: to an eighth of the time waited,
+# within 0.05 and 0.4 s.
 wait_until() {
-	local deadline=$((${EPOCHREALTIME/./} + $1 * 4000000))
+	local until_begun=${EPOCHREALTIME/./} until_limit=$(($1 * 4000000)) until_pause
 	shift
 	until "$@" >/dev/null 2>&1; do
-		[ ${EPOCHREALTIME/./} -lt $deadline ] || return 1
-		pause 0.05
+		until_pause=$((${EPOCHREALTIME/./} - until_begun))
+		[ $until_pause -lt $until_limit ] || return 1
+		until_pause=$((until_pause < 400000 ? 50000 : until_pause > 3200000 ? 400000 : until_pause / 8))
+		printf -v until_pause '0.%06d' $until_pause
+		pause $until_pause
 	done
 }
