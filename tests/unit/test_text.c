@@ -5,11 +5,11 @@
 #include "agent/base/stats_page.h"
 #include "netcfg/base/text.h"
 
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <sched.h>
 #include <string.h>
 
 #include <cmocka.h>
