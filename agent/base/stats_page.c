@@ -18,8 +18,8 @@ static uint64_t read_begin(const struct launch_stats *page)
 	return __atomic_load_n(&page->seq, __ATOMIC_ACQUIRE);
 }
 
-/* Returns false after several tries too: a worker that was stopped during a change never ends it.
- */
+/* Returns whether to copy again. After several tries it returns false even if the worker is still
+ * changing the page, because a worker that was stopped during a change does not end it. */
 static bool read_again(const struct launch_stats *page, uint64_t before, int *tries)
 {
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);

@@ -6,9 +6,9 @@
  *
  * VALUE is a path of names: `state`, or `reasons []` for each member of a list, or `processes
  * id=host-a/1 status` for those members of a list that have this text. It prints one value a line,
- * texts without quotes. As with curl, the exit status does not depend on the HTTP status. It is 7
- * if there is no answer, and 5 if the answer is not JSON. Scripts read the API in loops, so this
- * program is built to start fast: without sanitizers and shared libraries.
+ * texts without quotes. As with curl, the exit status does not depend on the HTTP status. Exit
+ * status 7 means no answer, 5 an answer that is not JSON. Scripts read the API in loops, so this
+ * program is built without sanitizers and shared libraries, to start fast.
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -40,7 +40,7 @@ static int server_at(const char *path)
 	return fd;
 }
 
-/* Everything that the server sends until it closes the connection, as a text; NULL if it fails. */
+/* Returns as a text all that the server sends until it closes the connection, or NULL on errors. */
 static char *read_all(int fd)
 {
 	size_t len = 0, room = 1U << 16;
@@ -105,7 +105,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: api_get SOCKET PATH [VALUE...]\n");
 		return 64;
 	}
-	close_range(3, ~0U, 0); /* what a script has open must end with the script */
+	close_range(3, ~0U, 0); /* pipes of the script must close when the script ends */
 	fd = server_at(argv[1]);
 	/* A server closes the connection after its answer to HTTP/1.0. */
 	if (fd < 0 || dprintf(fd, "GET %s HTTP/1.0\r\nHost: plenum\r\n\r\n", argv[2]) < 0)
