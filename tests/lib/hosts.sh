@@ -211,14 +211,11 @@ leg_silent() {
 # wait_until SECONDS CMD...: polls until CMD succeeds; fails at the deadline. SECONDS is more than it takes on an idle
 # machine; the load of the machine is unknown, so the deadline is four times that. Most conditions start several programs,
 # which take processor time from what the script waits for. So the pauses become longer: to an eighth of the time waited,
-# within 0.05 and 0.4 s. Programs that are started for a second time and later do not search for leaks when they end, which
-# takes up to half of their time.
+# within 0.05 and 0.4 s.
 wait_until() {
 	local until_begun=${EPOCHREALTIME/./} until_limit=$(($1 * 4000000)) until_pause
-	local -x ASAN_OPTIONS=${ASAN_OPTIONS:-}
 	shift
 	until "$@" >/dev/null 2>&1; do
-		[[ $ASAN_OPTIONS = *detect_leaks=0 ]] || ASAN_OPTIONS+=:detect_leaks=0
 		until_pause=$((${EPOCHREALTIME/./} - until_begun))
 		[ $until_pause -lt $until_limit ] || return 1
 		until_pause=$((until_pause < 400000 ? 50000 : until_pause > 3200000 ? 400000 : until_pause / 8))
