@@ -682,6 +682,30 @@ static void a_client_that_returns_no_lease_loses_it_after_ten_seconds(void **sta
 	assert_int_equal(write_leased(node, fh), 0); /* the server grants none for two seconds */
 }
 
+/* A worker may be stopped for longer than ten seconds while it fills in an entry. When it
+ * continues, it must not overwrite the members of a newer lease. */
+static void an_entry_stays_with_the_worker_that_fills_it_in(void **state)
+{
+	struct share_slot *own = rig.server->share.own;
+	uint64_t node, fh, node2, fh2, key;
+	struct share_write_lease *l;
+
+	create_leased("f", &node, &fh);
+	l = first_lease();
+	key = l->key;
+	l->word = (l->word & ~7UL) | 1; /* STATE_FILLING */
+	l->since_ns -= 1000 * NSEC_PER_SEC;
+	create_leased("g", &node2, &fh2);
+	assert_int_equal(l->key, key);
+	assert_int_equal(l->word & 7, 1);
+	/* After a restart of this worker, another lease may use the entry. */
+	own->incarnation++;
+	own->write_leases = own->incarnation;
+	create_leased("h", &node2, &fh2);
+	assert_int_not_equal(l->key, key);
+	assert_int_not_equal(l->word & 7, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -714,6 +738,7 @@ int main(void)
 		ON("/dev/shm", a_lease_does_not_end_while_held_data_are_written),
 		ON("/dev/shm", changes_of_other_files_do_not_delay_the_return_of_a_lease),
 		ON("/dev/shm", a_client_that_returns_no_lease_loses_it_after_ten_seconds),
+		ON("/dev/shm", an_entry_stays_with_the_worker_that_fills_it_in),
 	};
 
 	return !rig_can() ? 0 : cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,7 +21,8 @@
 #define WRITE_LEASE_PATIENCE_NS (10 * NSEC_PER_SEC)
 /* After another mount wanted the file, the server grants no lease on it for this time. */
 #define WRITE_LEASE_PAUSE_NS (2 * NSEC_PER_SEC)
-/* A worker that needs longer than this to fill in an entry has died. */
+/* A worker of an older version, which does not record its slot in the entry, has died if it needs
+ * longer than this to fill in the entry. */
 #define WRITE_LEASE_FILL_NS (10 * NSEC_PER_SEC)
 /* A client that keeps a lease for longer than this is gone: its mount has lost its open files. */
 #define WRITE_LEASE_MAX_NS (120 * NSEC_PER_SEC)
@@ -30,8 +31,18 @@
 /* Maximum number of paused files, so that all workers find leases fast. */
 #define WRITE_LEASES_PAUSED 8U
 
-/* The lowest bits of share_write_lease.word are the state; the other bits are the number. */
+/*
+ * share_write_lease.word: the state, the number of the lease, and the worker that fills in the
+ * entry: its slot and the lowest bits of its incarnation. A worker may be stopped for any time
+ * while it stores the members, so another worker may use such an entry only after the first one was
+ * restarted. Otherwise the first worker would overwrite the members of a newer lease.
+ */
 #define STATE_BITS 3U
+#define NUMBER_BITS 37U
+#define SLOT_BITS 8U
+#define SLOT_SHIFT (STATE_BITS + NUMBER_BITS)
+#define INCARNATION_SHIFT (SLOT_SHIFT + SLOT_BITS)
+_Static_assert(SHARE_SLOTS <= 1U << SLOT_BITS, "a word has room for each slot");
 enum {
 	STATE_FREE,
 	STATE_FILLING, /* a worker is storing the members */
@@ -57,6 +68,23 @@ static bool exchange(struct share_write_lease *l, uint64_t was, unsigned state)
 
 	return __atomic_compare_exchange_n(&l->word, &was, word, false, __ATOMIC_SEQ_CST,
 					   __ATOMIC_SEQ_CST);
+}
+
+static uint64_t word_new(const struct share *s, uint64_t number)
+{
+	return STATE_FILLING | (number & ((1UL << NUMBER_BITS) - 1)) << STATE_BITS |
+	       (uint64_t)s->own_index << SLOT_SHIFT |
+	       (uint64_t)s->own->incarnation << INCARNATION_SHIFT;
+}
+
+/* Returns whether the worker that fills in the entry may still store its members. */
+static bool filler_may_live(const struct share *s, uint64_t word)
+{
+	const uint32_t slot = word >> SLOT_SHIFT & ((1U << SLOT_BITS) - 1);
+	const struct share_slot *filler = share_slot_of(s, slot);
+
+	return filler &&
+	       (uint16_t)share_get(&filler->incarnation) == (uint16_t)(word >> INCARNATION_SHIFT);
 }
 
 static uint64_t used_entries(const struct share_write_leases *t)
@@ -133,7 +161,8 @@ static void expire(struct server_req *q, unsigned i, uint64_t now_ns)
 	struct share_write_lease *l = &t->all[i];
 	uint64_t word = share_get(&l->word), since_ns = share_get(&l->since_ns);
 
-	if (!word || now_ns <= since_ns || now_ns - since_ns <= most_ns[state_of(word)])
+	if (!word || now_ns <= since_ns || now_ns - since_ns <= most_ns[state_of(word)] ||
+	    (state_of(word) == STATE_FILLING && filler_may_live(share, word)))
 		return;
 	if (state_of(word) == STATE_HELD) {
 		(void)lease_take_away(l, word, now_ns);
@@ -190,10 +219,10 @@ static unsigned entry_take(struct server_req *q, uint64_t host, uint64_t now_ns,
 	if (i == SHARE_WRITE_LEASES)
 		return i;
 	was = share_get(&t->all[i].word);
-	*ret_word = number << STATE_BITS | STATE_FILLING;
+	*ret_word = word_new(&q->client->server->share, number);
 	if (was && state_of(was) != STATE_PAUSED)
 		return SHARE_WRITE_LEASES;
-	/* Set the time first: another worker frees an entry that is being filled for too long. */
+	/* Set the time first: another worker frees an entry whose state lasts for too long. */
 	share_set(&t->all[i].since_ns, now_ns);
 	if (!__atomic_compare_exchange_n(&t->all[i].word, &was, *ret_word, false, __ATOMIC_SEQ_CST,
 					 __ATOMIC_SEQ_CST))
