@@ -7,8 +7,9 @@
  * VALUE is a path of names: `state`, or `reasons []` for each member of a list, or `processes
  * id=host-a/1 status` for those members of a list that have this text. It prints one value a line,
  * texts without quotes. As with curl, the exit status does not depend on the HTTP status. Exit
- * status 7 means no answer, 5 an answer that is not JSON. Scripts read the API in loops, so this
- * program is built without sanitizers and shared libraries, to start fast.
+ * status 7 means no answer, 5 an answer that is not JSON, 64 a VALUE with a blank, such as an
+ * expression of jq. Scripts read the API in loops, so this program is built without sanitizers and
+ * shared libraries, to start fast.
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -105,6 +106,11 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: api_get SOCKET PATH [VALUE...]\n");
 		return 64;
 	}
+	for (int i = 3; i < argc; i++)
+		if (!strchr(argv[i], '=') && strpbrk(argv[i], " |")) {
+			fprintf(stderr, "api_get: '%s' is not the name of a value\n", argv[i]);
+			return 64;
+		}
 	close_range(3, ~0U, 0); /* pipes of the script must close when the script ends */
 	fd = server_at(argv[1]);
 	/* A server closes the connection after its answer to HTTP/1.0. */

@@ -46,7 +46,7 @@
 #   event_has HOST TEXT		an event since the agent's start; events_with HOST TEXT prints their number
 #   worker_of HOST ROLE FIELD	prints a field of the first row with that role: MANAGEMENT (the agent), FRONTEND or COMPUTE
 #   role_is_up HOST ROLE	the status of that row is UP
-#   worker_is HOST ID STATUS	a worker's status; worker HOST ID FIELD prints a field of its row in the process table
+#   worker_is HOST ID STATUS	a worker's status; worker HOST ID VALUE... prints a value of its row in the process table, as api_get does
 
 agents_top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
@@ -206,7 +206,7 @@ event_has() {
 }
 
 worker() {
-	api_get "$1" /v1/processes processes "id=$1/$2" "$3"
+	api_get "$1" /v1/processes processes "id=$1/$2" "${@:3}"
 }
 
 worker_is() {
