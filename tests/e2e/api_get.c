@@ -7,9 +7,9 @@
  * VALUE is a path of names: `state`, or `reasons []` for each member of a list, or `processes
  * id=host-a/1 status` for those members of a list that have this text. It prints one value a line,
  * texts without quotes. As with curl, the exit status does not depend on the HTTP status. Exit
- * status 7 means no answer, 5 an answer that is not JSON, 64 a VALUE with a blank, such as an
- * expression of jq. Scripts read the API in loops, so this program is built without sanitizers and
- * shared libraries, to start fast.
+ * status 7 means no answer, 5 an answer that is not JSON, 64 a VALUE with a blank or a dot, such as
+ * an expression of jq. Scripts read the API in loops, so this program is built without sanitizers
+ * and shared libraries, to start fast.
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -107,7 +107,7 @@ int main(int argc, char **argv)
 		return 64;
 	}
 	for (int i = 3; i < argc; i++)
-		if (!strchr(argv[i], '=') && strpbrk(argv[i], " |")) {
+		if (!strchr(argv[i], '=') && strpbrk(argv[i], " .|")) {
 			fprintf(stderr, "api_get: '%s' is not the name of a value\n", argv[i]);
 			return 64;
 		}
