@@ -20,12 +20,14 @@
 struct cluster {
 	struct cluster_setup setup;
 	struct child_role *role;
-	char *settings; /* JSON for the role, with the password; NULL: the cluster is not used */
+	char *settings; /* settings for the role as JSON, with the password of etcd; NULL: the
+			   configuration has no cluster.etcd */
 	json_t *wanted; /* names of the servers of this host's mounts */
 	/* the values that this host publishes, by enum privsep_cluster_what */
 	char *texts[PRIVSEP_CLUSTER_WHAT_MAX];
 	struct cluster_report report;
-	uint32_t told;	     /* trouble of the last event; CLUSTER_FINE: it has ended */
+	uint32_t told; /* the trouble that the last event has reported; CLUSTER_FINE: an event has
+			  reported its end */
 	struct reason files; /* why the files that the configuration names cannot be used */
 	uint64_t reads[CLUSTER_READS_MAX];
 	struct loop_source *starter; /* timer that starts the role again after a failed start */
@@ -64,7 +66,8 @@ static void send_all(struct cluster *c)
 	for (uint32_t i = 0; r >= 0 && i < ARRAY_SIZE(c->texts); i++)
 		if (c->texts[i])
 			r = send_text(c, PRIVSEP_CLUSTER_PUBLISH, i, c->texts[i]);
-	if (r < 0 && r != -ENOTCONN) /* a process that starts gets everything later */
+	if (r < 0 &&
+	    r != -ENOTCONN) /* when the process has started, it gets all settings and values */
 		log_warning("cannot pass the settings to the cluster process: %s", strerror(-r));
 }
 
@@ -80,7 +83,7 @@ void cluster_publish(struct cluster *c, enum privsep_cluster_what what, const ch
 		(void)send_text(c, PRIVSEP_CLUSTER_PUBLISH, what, text);
 }
 
-/* Sends a request, and stores its id, by which the answer is recognised. */
+/* Sends a request, and stores its id, which the answer repeats. */
 static int request(struct cluster *c, struct privsep_msg *m, int fd, uint64_t id)
 {
 	int r;
@@ -150,7 +153,8 @@ int cluster_rollout(struct cluster *c, const struct privsep_cluster_rollout *rq,
 
 /* ---- messages from the role ---- */
 
-/* Returns whether that list was requested, and forgets the request: no other list is allowed. */
+/* Returns whether the monitor has requested that list, and removes the request. Answers without a
+ * request are protocol errors. */
 static bool take_read(struct cluster *c, uint64_t id)
 {
 	for (size_t i = 0; i < CLUSTER_READS_MAX; i++)
@@ -309,7 +313,8 @@ static bool wait_is_over(const struct cluster *c)
 	       (c->report.trouble != CLUSTER_FINE && c->report.trouble != CLUSTER_UNREACHABLE);
 }
 
-/* Ends the wait for that pool; name "": the report is about the store itself. */
+/* Stops the wait for the addresses of that pool; name "": the report is about the store, so the
+ * wait for all pools ends. */
 static void end_wait(struct cluster *c, const char *name)
 {
 	const bool waited = json_object_size(c->awaited) > 0;
@@ -328,7 +333,7 @@ static void take_pool(struct cluster *c, const struct cluster_pool_report *r)
 	const struct plan_pool *p;
 	bool changed;
 
-	/* This may be a late report about the former settings. */
+	/* This report may be late, and belong to the former settings. */
 	if (strcmp(r->cluster, c->setup.servers->cluster) != 0 ||
 	    !cluster_pools_is_wanted(c->pools, r->pool.name))
 		return;
@@ -542,7 +547,8 @@ void cluster_set(struct cluster *c, const struct spec *s)
 	c->setup.on_change(c->setup.user);
 }
 
-/* Makes the role take addresses for that configuration. Returns whether it will report. */
+/* Makes the role take addresses for that configuration. Returns whether the role will send a report
+ * about these addresses. */
 static bool ask_pools(struct cluster *c, const struct spec *s)
 {
 	struct reason why;
@@ -694,7 +700,8 @@ static void load_pools(const struct cluster_setup *setup)
 	if (plan_pools_load(setup->pools, setup->pools_path, &d) < 0)
 		log_warning("cannot read %s: out of memory", setup->pools_path);
 	if (strcmp(setup->pools->id, setup->servers->id) != 0)
-		plan_pools_done(setup->pools); /* the record belongs to another state directory */
+		plan_pools_done(
+			setup->pools); /* the record was copied from another state directory */
 	for (size_t i = 0; i < d.n; i++)
 		log_warning("%s", d.entries[i].text);
 }

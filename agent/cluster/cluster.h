@@ -18,10 +18,12 @@
 #include "netcfg/spec/spec.h"
 #include <sys/types.h>
 
-/* The error code of a refused change. It is never a reason of a state. */
+/* The error code of a change that the role has refused. This code is never the reason of a
+ * state. */
 #define CLUSTER_CODE_CONFLICT "conflict"
-#define CLUSTER_READS_MAX 8	   /* maximum number of lists that are being made at a time */
-#define CLUSTER_POOLS_KNOWN_MAX 24 /* limit of wanted and former pools in the record */
+#define CLUSTER_READS_MAX 8 /* maximum number of lists that are being made at a time */
+/* Maximum number of pools in the record: those of the configuration and former ones. */
+#define CLUSTER_POOLS_KNOWN_MAX 24
 
 struct cluster;
 struct cluster_setup {
@@ -40,7 +42,7 @@ struct cluster_setup {
 	 * addresses are missing. */
 	void (*on_pools)(void *user);
 	/* Called with a valid revocation, which is on disk already unless the disk fails. The same
-	 * one may come again. */
+	 * revocation may be passed again later. */
 	void (*on_revoked)(void *user, const char *host, uint64_t epoch);
 	/* Called when cluster_take_pools() has a result; may be NULL. */
 	void (*on_taken)(void *user);
@@ -58,7 +60,7 @@ struct cluster_setup {
 };
 
 int cluster_new(const struct cluster_setup *setup, struct cluster **ret);
-struct cluster *cluster_free(struct cluster *c); /* accepts NULL, returns NULL */
+struct cluster *cluster_free(struct cluster *c); /* accepts NULL; always returns NULL */
 /* Uses the settings of the configuration, and reads the files that they name. Call whenever another
  * configuration comes into force. */
 void cluster_set(struct cluster *c, const struct spec *s);
@@ -84,7 +86,7 @@ int cluster_read(struct cluster *c, uint32_t what, uint64_t id);
  * errno. */
 int cluster_edit(struct cluster *c, const struct privsep_cluster_edit *edit);
 /* Requests a change or a view of rollouts (rollout_edit.h); on_list gets the answer. text: the
- * document, or "". Returns as cluster_read(), or another negative errno. */
+ * document, or "". Returns the same errors as cluster_read(), or another negative errno. */
 int cluster_rollout(struct cluster *c, const struct privsep_cluster_rollout *rq, const char *text);
 /* Returns the problems as a JSON list of sentences, a new reference, or NULL if memory is short.
  * s: the running configuration, or NULL. */
@@ -126,7 +128,8 @@ struct cluster_pool_draft { /* a report about a pool that may not be complete ye
 
 /* Returns which pools the configuration needs, as a list of {"name", "need", "known": [IP]}. */
 json_t *cluster_pools_wanted(const struct plan_pools *known, const struct spec *s);
-bool cluster_pools_use(const struct spec *s); /* whether a network has a pool */
+bool cluster_pools_use(
+	const struct spec *s); /* Returns whether any network of the configuration has a pool. */
 /* Returns whether the configuration needs addresses that this host does not have, or that the store
  * has not confirmed since the agent started. */
 bool cluster_pools_lack(const struct plan_pools *known, const struct spec *s);

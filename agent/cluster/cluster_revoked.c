@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Verifies and keeps the revocations of hosts that the cluster's store has. */
+/* Verifies the revocations of hosts in the cluster's store, and keeps valid ones in the identity's
+ * folder. */
 #include "agent/cluster/cluster.h"
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +14,7 @@ char *cluster_identity_dir(const struct spec *s)
 	return strdup(s->cluster.identity_dir ? s->cluster.identity_dir : IDENTITY_DIR);
 }
 
-/* A host that writes junk to etcd must not fill the log. */
+/* Limits the warnings, so that a host that writes invalid values to etcd cannot fill the log. */
 static void warn_unsigned(void)
 {
 	static uint64_t last_ns;
@@ -22,7 +23,8 @@ static void warn_unsigned(void)
 	if (last_ns && now < last_ns + WARN_NS)
 		return;
 	last_ns = now;
-	log_warning("etcd has revocations that the cluster's key has not signed; ignored");
+	log_warning("the cluster's key has not signed some of the revocations in etcd; these are "
+		    "ignored");
 }
 
 int cluster_revoked_keep(const char *dir, struct events *events,

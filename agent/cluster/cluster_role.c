@@ -49,12 +49,13 @@ struct cluster_role {
 	enum cluster_trouble find_trouble; /* result of the latest search for servers */
 	char find_text[CLUSTER_TEXT_MAX];
 	struct revoked_sent sent; /* the value of revocations that the monitor has got */
-	unsigned n_find_failures; /* consecutive failures of that search */
+	unsigned n_find_failures; /* count of consecutive failures of the search for servers */
 	struct pool_take *take;
 	struct view *views[VIEWS_MAX];
 	struct pool_edit *edits[EDITS_MAX];
 	struct rollout_follow *follow;
-	struct rollout_self self; /* as the monitor has published it; host "": not yet */
+	struct rollout_self self; /* the server record of this host from the monitor; host "": none
+				     was received yet */
 	struct rollout_edit *rollouts[EDITS_MAX];
 	struct links_members *members;
 	char *links; /* the record of this host's links; NULL: it does not probe */
@@ -82,7 +83,7 @@ static void copy_plain(char *to, size_t size, const char *from)
 			*to = '?';
 }
 
-/* Reports the state of the registration and of the search for servers. A trouble of the
+/* Reports the state of the registration and of the search for servers. A problem of the
  * registration takes precedence. */
 static void report_state(const struct cluster_role *c)
 {
@@ -146,7 +147,7 @@ static void answer_failed(uint64_t id, enum cluster_trouble trouble, const char 
 
 static void close_store(struct cluster_role *c)
 {
-	if (c->kv) /* ends the requests first, because they refer to the objects below */
+	if (c->kv) /* ends the requests first, because they use the objects that are freed below */
 		c->kv = c->ops->close(c->kv);
 	c->take = pool_take_free(c->take);
 	c->member = member_free(c->member);
@@ -191,7 +192,7 @@ static void on_pool(void *user, const struct cluster_pool_report *r)
 	report(&m, -1);
 }
 
-/* The revocations of a new value, and those of the value before it. */
+/* The revocations of a new value of the key, and those of its previous value. */
 struct revoked_value {
 	const struct revoked_sent *former;
 	struct revoked_sent new;
@@ -206,8 +207,9 @@ static bool was_sent(const struct revoked_sent *l, const uint8_t p[IDENTITY_REVO
 }
 
 /* Passes a revocation to the monitor, which verifies it: this process does not know the cluster's
- * key. Each change of the value repeats all others, and the monitor reads files for each one, so
- * those that it has got are left out. */
+ * key. The key has all revocations in one value, so each change repeats the old ones. This function
+ * skips revocations that the monitor already has, because the monitor reads files for each
+ * revocation that it gets. */
 static void on_revocation(void *user, const uint8_t p[IDENTITY_REVOCATION_BYTES])
 {
 	struct privsep_msg m = {.type = PRIVSEP_CLUSTER_REVOKED};
@@ -232,7 +234,7 @@ static void on_revoked(void *user, const char *text, size_t len)
 		return;
 	v->former = &c->sent;
 	if (record_revoked_parse(text, len, on_revocation, v) < 0)
-		log_warning("the cluster's key of revoked hosts has an unknown form; ignored");
+		log_warning("cannot parse the key of revoked hosts in etcd; ignored");
 	else
 		c->sent = v->new;
 }
@@ -275,7 +277,8 @@ static void on_members(void *user, const char *text)
 		report(&m, fd);
 }
 
-/* Returns whether this host has a leg that probes others, so that it needs their addresses. */
+/* Returns whether a leg of this host probes other hosts, so that this host needs the addresses of
+ * their legs. */
 static bool probes(const struct cluster_role *c)
 {
 	const char *host = text_of(c->setup, "host");
@@ -368,7 +371,7 @@ static int open_store(struct cluster_role *c)
 	c->looked_up = false;
 	c->find_trouble = CLUSTER_FINE;
 	c->n_find_failures = 0;
-	on_report(c, &none); /* the earlier reports were about the former connection */
+	on_report(c, &none); /* the earlier reports were about the former connection to etcd */
 	r = c->ops->open(&kv, &c->kv);
 	member.kv = discovery.kv = take.kv = c->kv;
 	if (r >= 0)
@@ -637,7 +640,7 @@ static int seal(void)
 	static const struct seccomp_rule sockets[] = {
 		{SYS_socket, 0, UINT32_MAX, AF_INET},
 		{SYS_socket, 0, UINT32_MAX, AF_INET6},
-		{SYS_socketpair, 0, UINT32_MAX, AF_UNIX}, /* libcurl wakes its loop by it */
+		{SYS_socketpair, 0, UINT32_MAX, AF_UNIX}, /* libcurl uses it to wake its loop */
 	};
 
 	return sandbox_seal(allowed, ARRAY_SIZE(allowed), sockets, ARRAY_SIZE(sockets));
@@ -671,7 +674,7 @@ int cluster_main(enum log_level level)
 	signal(SIGPIPE, SIG_IGN);
 	setrlimit(RLIMIT_NOFILE, &files);
 	setrlimit(RLIMIT_CORE, &no_core);
-	json_object_seed(0); /* may read a file, which is not possible later */
+	json_object_seed(0); /* this may read a file, which the sandbox does not allow later */
 	r = open_all(&c);
 	if (r >= 0)
 		r = sandbox_enter();

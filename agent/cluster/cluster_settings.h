@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The settings that the monitor gives to the role `cluster`. */
+/* Makes the settings that the monitor sends to the process of the role `cluster`. */
 #ifndef PLENUM_AGENT_CLUSTER_SETTINGS_H
 #define PLENUM_AGENT_CLUSTER_SETTINGS_H
 

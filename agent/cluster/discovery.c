@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads and watches the servers' keys in the cluster's store, and the key of the revocations, which
- * has the entry of the server "" here. */
+/* Reads and watches the keys of servers in the cluster's store, and the key of the revocations. The
+ * table of servers has the latter as an entry with the name "". */
 #include "agent/cluster/discovery.h"
 #include "agent/cluster/servers.h"
 #include "agent/cluster/store/member.h"
@@ -31,7 +31,7 @@ struct discovery {
 	/* the list of servers has changed, so the answer to the read in progress is ignored */
 	bool outdated;
 	bool watching;
-	bool missed; /* this round found a change that the watch had not reported */
+	bool missed; /* this round has found a change that the watch has not reported */
 	unsigned n_failures;
 };
 
@@ -86,7 +86,7 @@ static bool take_absent(struct discovery *d, struct server *s)
 		return false;
 	s->revision = 0;
 	s->reported = true;
-	if (!s->host[0]) /* revocations stay in force */
+	if (!s->host[0]) /* revocations stay in force even if their key is deleted */
 		return true;
 	memcpy(gone.host, s->host, sizeof(gone.host));
 	d->setup.on_server(d->setup.user, &gone);
@@ -114,8 +114,7 @@ static bool take_pair(struct discovery *d, const struct kv_pair *p, bool is_even
 		return true;
 	}
 	if (record_server_parse(s->host, p->value ? p->value : "", p->len, &parsed) < 0) {
-		log_warning("the cluster's key of the server %s has an unknown form; ignored",
-			    s->host);
+		log_warning("cannot parse the key of the server %s in etcd; ignored", s->host);
 		return true;
 	}
 	s->reported = true;
@@ -135,7 +134,8 @@ static void on_event(void *user, const struct kv_answer *a)
 		return;
 	d->watching = false;
 	log_debug("the watch of the cluster's servers ended: %s",
-		  a->compacted ? "its revision was compacted" : a->text);
+		  a->compacted ? "etcd has deleted the revision at which the watch should begin"
+			       : a->text);
 	if (!d->busy)
 		retry(d);
 }
@@ -163,7 +163,8 @@ static size_t chunk_end(const struct discovery *d)
 static void end_round(struct discovery *d)
 {
 	d->setup.on_looked(d->setup.user, CLUSTER_FINE, "");
-	if (d->watching && !d->missed) /* the watch has worked for a whole round */
+	if (d->watching && !d->missed) /* the watch has worked during a whole round, so its next
+					  failure is retried at once */
 		d->n_failures = 0;
 	if (d->watching && d->missed) {
 		log_info("the watch of the cluster's servers missed a change; starting it again");

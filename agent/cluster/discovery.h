@@ -20,8 +20,8 @@ struct discovery_setup {
 	const struct kv_ops *ops;
 	struct kv *kv; /* borrowed */
 	const char *cluster;
-	uint64_t check_ns; /* DISCOVERY_CHECK_NS; tests use less */
-	/* Called when a server's key was found, has changed, or was removed. */
+	uint64_t check_ns; /* DISCOVERY_CHECK_NS; tests use a shorter time */
+	/* Called when the key of a server was found, was changed or was removed. */
 	void (*on_server)(void *user, const struct cluster_server *s);
 	/* Called with the value of the revocations' key when it was found or has changed; NULL: the
 	 * key is not read. */
@@ -33,7 +33,7 @@ struct discovery_setup {
 };
 
 int discovery_new(const struct discovery_setup *setup, struct discovery **ret);
-struct discovery *discovery_free(struct discovery *d); /* accepts NULL, returns NULL */
+struct discovery *discovery_free(struct discovery *d); /* accepts NULL; always returns NULL */
 /* Replaces the list of servers to find; hosts: a JSON list of names. */
 void discovery_want(struct discovery *d, const json_t *hosts);
 

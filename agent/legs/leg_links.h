@@ -18,7 +18,7 @@ void leg_links_done(struct agent *a);
 void leg_links_take_plan(struct agent *a);
 /* Call when the carrier of a link has changed. */
 void leg_links_carrier(struct agent *a);
-/* Takes the legs of other hosts: fd, which stays the caller's, has len bytes of JSON. */
+/* Takes the list of other hosts' legs: fd has len bytes of JSON. The caller still owns fd. */
 void leg_links_members(struct agent *a, int fd, uint64_t len);
 
 #endif

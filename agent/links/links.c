@@ -4,19 +4,24 @@
 #include "netcfg/base/hash.h"
 #include <string.h>
 
-/* A verdict needs so many losses in a row that their probability is below this. */
+/* A verdict needs a run of losses so long that chance alone would produce it with less than this
+ * probability. */
 #define PROBABILITY 1e-6
-#define LOSS_MAX 0.8 /* a higher loss is not told from silence */
+#define LOSS_MAX 0.8 /* a leg that loses more than this looks like a silent one */
 #define DUTY_AGAIN_NS (100 * NSEC_PER_MSEC)
 #define HELP_AGAIN_NS (1500 * NSEC_PER_MSEC)
 #define HELP_LATER_NS (10 * NSEC_PER_SEC)
 #define SUSPECTS_MAX 3 /* maximum number of hosts that a leg asks again at the same time */
-#define MANY_FAULTS 3  /* hosts that fail together on a leg, a quarter of those known or more */
-/* Questions to hosts that do not answer; regular questions must not wait for them. */
+/* A switch is at fault if at least so many hosts, and a quarter of the known hosts, fail together.
+ */
+#define MANY_FAULTS 3
+/* Maximum rate of questions to hosts that do not answer. It leaves the rate that regular questions
+ * need. */
 #define AGAIN_RATE (LINKS_QUESTIONS - LINKS_PROBES)
 #define SOURCE_RATE 40
-#define ANSWER_RATE 400 /* answers of a leg a second; 1,000 hosts together ask 6 */
-#define HEADERS_IP4 28	/* IP and UDP */
+/* Answers that a leg sends a second. 1,000 hosts ask a leg about 6 times a second. */
+#define ANSWER_RATE 400
+#define HEADERS_IP4 28 /* IP and UDP */
 #define HEADERS_IP6 48
 
 const char *links_verdict_to_string(enum links_verdict v)
@@ -198,7 +203,8 @@ void links_count(const struct links_leg *leg, unsigned *ret_asked, unsigned *ret
 	}
 }
 
-/* Returns how many hosts have no answered question since the leg was last heard. */
+/* Returns how many hosts were asked and have not answered since this leg last received an
+ * answer. */
 static unsigned silent_peers(const struct links_leg *leg)
 {
 	unsigned n = 0;
@@ -208,8 +214,9 @@ static unsigned silent_peers(const struct links_leg *leg)
 	return n;
 }
 
-/* Returns whether another leg was still heard when this one was silent. If all legs fall silent
- * together, or the only one does, the other hosts may have stopped. */
+/* Returns whether another leg still received answers while this leg received none. If all legs of
+ * the host fall silent at the same time, or the host has only one leg, the other hosts may have
+ * stopped. */
 static bool others_were_heard(const struct links *l, const struct links_leg *leg)
 {
 	for (size_t i = 0; i < l->n_legs; i++) {
@@ -223,14 +230,15 @@ static bool others_were_heard(const struct links *l, const struct links_leg *leg
 	return false;
 }
 
-/* Decides about the own leg. A single silent host does not tell whose leg is at fault. */
+/* Decides whether this host's leg is at fault. If only one other host is silent, either leg may be
+ * at fault. */
 static void judge_leg(const struct links *l, struct links_leg *leg, uint64_t now)
 {
 	const uint64_t since = MAX_OF(leg->heard_ns, leg->begun_ns);
 	unsigned asked, answering;
 
-	/* A leg stays at fault until something is heard. Hosts that are new in the list, and were
-	 * not asked often enough yet, change nothing. */
+	/* A leg stays at fault until it receives an answer. Hosts that have just been added to the
+	 * list were not asked often enough yet to change the verdict. */
 	if (leg->verdict == LINKS_OWN_LEG && leg->n_peers && leg->unanswered)
 		return;
 	links_count(leg, &asked, &answering);
@@ -244,17 +252,18 @@ static void judge_leg(const struct links *l, struct links_leg *leg, uint64_t now
 	}
 	if (now < since + LINKS_SILENCE_NS || leg->unanswered < needed(leg))
 		return;
-	/* A verdict stays when the other legs fail later. */
+	/* A verdict about a leg stays in force if the host's other legs fail later. */
 	leg->alone = leg->verdict != LINKS_OWN_LEG && !others_were_heard(l, leg);
 	leg->verdict = silent_peers(leg) >= 2 && !leg->alone ? LINKS_OWN_LEG : LINKS_UNKNOWN;
 }
 
-/* Decides about a host that does not answer. */
+/* Decides whether the leg of a host that does not answer is at fault. */
 static void judge_peer(const struct links_leg *leg, struct links_peer *p, uint64_t now)
 {
 	if (p->misses < needed(leg))
 		return;
-	/* While nothing at all arrives, only the own leg is judged. */
+	/* While this leg receives no answer from any host, there are verdicts only about this leg,
+	 * not about other hosts. */
 	if (leg->unanswered >= p->misses && leg->n_peers > 1 && silent_peers(leg) > 1 &&
 	    now >= leg->heard_ns + LINKS_SILENCE_NS)
 		return;
@@ -263,7 +272,7 @@ static void judge_peer(const struct links_leg *leg, struct links_peer *p, uint64
 	else if (p->told_down > 0)
 		set_verdict(p, LINKS_PEER_LEG, now);
 	else if (p->suspect && leg->n_peers > 1 && now < p->helped_ns + HELP_AGAIN_NS)
-		return; /* the others may still tell */
+		return; /* another host may still report whether the peer answers it */
 	else if (p->verdict != LINKS_PEER_LEG && p->verdict != LINKS_SWITCH)
 		set_verdict(p, LINKS_UNKNOWN, now);
 	p->suspect = false;
@@ -286,7 +295,8 @@ static void remember(struct links_leg *leg, const struct links_pending *q, bool 
 	}
 }
 
-/* An answer proves that earlier questions to a host in doubt were lost on the way. */
+/* The answer of a host that was in doubt proves that earlier questions to it were lost on the
+ * way. */
 static void remember_doubt(struct links_leg *leg, const struct links_peer *p)
 {
 	for (unsigned i = 1; p->suspect && i < MIN_OF(p->misses, 8U); i++) {
@@ -300,7 +310,7 @@ static void expire(struct links_leg *leg, uint64_t now)
 	for (size_t i = 0; i < LINKS_PENDING_MAX; i++) {
 		struct links_pending *q = &leg->pending[i];
 		struct links_peer *p = &leg->peers[q->peer];
-		/* Another host needs the time of its own questions. */
+		/* The host that was asked to help needs time for its own questions to the peer. */
 		const uint64_t wait = q->via == q->peer ? LINKS_WAIT_NS : 3 * LINKS_WAIT_NS;
 
 		if (!q->number || now < q->sent_ns + wait)
@@ -310,8 +320,8 @@ static void expire(struct links_leg *leg, uint64_t now)
 		if (q->via != q->peer)
 			continue;
 		remember(leg, q, true);
-		/* A full packet that is lost says nothing about the leg's other end, so a small one
-		 * follows. */
+		/* A lost full packet may only mean that the path carries no packets of this size.
+		 * So a small packet follows. */
 		if (p->misses == 0 && !p->suspect)
 			p->suspect = true;
 		p->misses += !q->full;
@@ -356,8 +366,8 @@ static void ask_helpers(struct links *l, struct links_leg *leg, uint32_t peer, u
 }
 
 /* Returns the pause before the next question to a host that does not answer. The pause grows with
- * the number of such hosts, so that together they get about two questions a second, three at most.
- */
+ * the number of such hosts, so that all of them together get about two questions a second, and at
+ * most three. */
 static uint64_t pause_of(const struct links_leg *leg, const struct links_peer *p)
 {
 	unsigned n = 0;
@@ -392,7 +402,7 @@ static uint64_t ask_one_again(struct links *l, struct links_leg *leg, uint32_t p
 	return now + LINKS_AGAIN_NS;
 }
 
-/* Asks hosts again that do not answer: often before the verdict, seldom after it. */
+/* Asks the hosts that do not answer again: often until there is a verdict, rarely afterwards. */
 static uint64_t ask_again(struct links *l, struct links_leg *leg, uint64_t now)
 {
 	uint64_t next = UINT64_MAX;
@@ -410,8 +420,8 @@ static uint64_t ask_again(struct links *l, struct links_leg *leg, uint64_t now)
 	return next;
 }
 
-/* Asks the host that was not asked for the longest time, in random order at first, as in SWIM. So a
- * dead leg is found within a known time. Leaves out hosts in doubt, which are asked anyway. */
+/* Asks the host whose last question is oldest; the first order is random, as in SWIM. So the time
+ * until a dead leg is found has a limit. Skips hosts in doubt, because ask_again() asks these. */
 static void ask_next(struct links *l, struct links_leg *leg, uint64_t now)
 {
 	const uint32_t first = leg->n_peers ? below(l, leg->n_peers) : 0;
@@ -456,7 +466,8 @@ static uint64_t do_duties(const struct links *l, struct links_leg *leg, uint64_t
 		if (d->sent == ARRAY_SIZE(d->numbers))
 			due += LINKS_WAIT_NS - DUTY_AGAIN_NS;
 		if (now >= due && d->sent == ARRAY_SIZE(d->numbers)) {
-			/* A leg that hears nothing itself knows nothing about another one. */
+			/* A leg that receives no answers cannot tell whether another host's leg
+			 * works. */
 			if (leg->verdict != LINKS_OWN_LEG && !leg->alone)
 				tell(l, leg, d, false);
 			d->asker.family = 0;
@@ -538,7 +549,7 @@ static void heard(struct links *l, struct links_leg *leg, uint64_t now)
 	l->next_ns = 0;
 }
 
-/* Returns the duty that waits for this answer. */
+/* Returns the entry of the host on whose behalf the answered question was sent. */
 static struct links_duty *duty_of(struct links_leg *leg, const struct ip_addr *from,
 				  uint64_t number)
 {
@@ -577,7 +588,7 @@ static bool take_pong(struct links *l, struct links_leg *leg, const struct ip_ad
 		heard(l, leg, now);
 		return true;
 	}
-	return false; /* late, repeated, or made up */
+	return false; /* the answer is late, repeated or forged */
 }
 
 static bool take_told(struct links *l, struct links_leg *leg, const struct ip_addr *from,
@@ -620,8 +631,8 @@ bool links_hear(struct links *l, uint32_t ifindex, const struct ip_addr *from, c
 		return false;
 	switch (p.type) {
 	case LINKS_PING:
-		/* It does not prove that packets of this leg arrive anywhere, so it is not
-		 * heard(). */
+		/* A question of another host does not prove that packets of this leg reach any
+		 * host. So this does not call heard(). */
 		answer(l, leg, from, &p, len, now);
 		break;
 	case LINKS_PONG:
@@ -750,7 +761,7 @@ void links_set_peers(struct links *l, uint32_t ifindex, const struct links_peer 
 	}
 	if (leg->n_peers == 0)
 		leg->begun_ns = now;
-	/* The questions in flight refer to the former list. */
+	/* The questions in flight have indexes of the former list. */
 	memset(leg->pending, 0, sizeof(leg->pending));
 	memcpy(leg->peers, kept, n * sizeof(kept[0]));
 	leg->n_peers = (uint32_t)n;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Weighs the paths of workers against the probes. */
+/* Decides what to report about a leg if the probes and the paths of workers disagree. */
 #include "agent/links/links_judge.h"
 #include "agent/links/links_watch.h"
 #include <string.h>
@@ -29,7 +29,7 @@ static void judge_unprobed(const struct links_watch_leg *leg, struct links_opini
 		reason_set_text(&ret->why, "not probed: %s", strerror(-leg->error));
 }
 
-/* Explains that no host answers the leg. */
+/* Writes the sentence for a leg that no host answers, with the probable causes. */
 static void judge_silent(const struct links_watch_leg *leg, const struct links_evidence *e,
 			 struct links_opinion *ret)
 {
@@ -85,8 +85,8 @@ void links_judge(const struct links_watch_leg *leg, const struct links_evidence 
 				"not probed: no other host of the cluster is known on this leg");
 	} else if (r->n_faults) {
 		reason_set_text(&ret->why,
-				"%s does not answer, and no third host could be asked whose leg "
-				"is at fault",
+				"%s does not answer, and no third host was available to find out "
+				"whether its leg or the leg of this host is at fault",
 				r->faults[0].host);
 	}
 }
@@ -104,6 +104,6 @@ enum links_verdict links_judge_fault(const struct links_watch_leg *leg,
 		     (strcmp(p->peer, f->host) == 0 && ip_prefix_contains(&leg->ip, &p->remote))))
 			return LINKS_OK;
 	}
-	/* Where no probe was ever answered, a firewall may drop them all. */
+	/* If no probe was ever answered, a firewall may drop all probes. */
 	return e->answered ? (enum links_verdict)f->verdict : LINKS_UNKNOWN;
 }

@@ -24,7 +24,7 @@
 
 #define DESCRIPTORS_MAX 64
 #define BURST 64		      /* packets that are read from a socket in one turn */
-#define REPORT_NS (10 * NSEC_PER_SEC) /* time between reports without news */
+#define REPORT_NS (10 * NSEC_PER_SEC) /* time between two reports if nothing has changed */
 
 struct port {
 	struct links_role *role;
@@ -57,7 +57,8 @@ static struct port *port_of(struct links_role *role, uint32_t ifindex)
 
 /* ---- reports ---- */
 
-/* Returns whether the reports differ in more than numbers that change all the time. */
+/* Returns whether the reports differ in other members than the counters, which change all the
+ * time. */
 static bool is_news(const struct links_report *a, const struct links_report *b)
 {
 	return a->verdict != b->verdict || a->answered != b->answered || a->alone != b->alone ||
@@ -118,7 +119,8 @@ static void send_packet(void *user, uint32_t ifindex, const struct ip_addr *to, 
 }
 
 /* Returns whether the target of the packet has refused it: no program has the port, or a firewall
- * of that host rejects the packet. Errors of routers and of the own kernel have other senders. */
+ * of that host rejects the packet. Errors from routers or from this host's kernel do not count:
+ * their sender is not the target. */
 static bool is_refusal(const struct cmsghdr *c, const struct ip_addr *target)
 {
 	const size_t len = c->cmsg_len - CMSG_LEN(0);
@@ -177,15 +179,16 @@ static bool read_packet(struct port *p)
 	const ssize_t n = recvmsg(p->fd, &mh, MSG_DONTWAIT | MSG_TRUNC);
 
 	if (n < 0)
-		return errno != EAGAIN; /* an error that read_error() has explained */
+		return errno !=
+		       EAGAIN; /* read_error() has already handled the cause of this error */
 	if ((size_t)n <= sizeof(buf) &&
 	    ip_addr_from_sockaddr((struct sockaddr *)&from, &ip, &port) >= 0 && port == LINKS_PORT)
 		links_hear(&p->role->links, p->ifindex, &ip, buf, (size_t)n, clock_now_ns());
 	return true;
 }
 
-/* Reads what has arrived, so that a process that had to wait for a processor does not count an
- * answer as lost. */
+/* Reads the packets that have arrived before it checks for timeouts. Otherwise a process that got
+ * no CPU time for a while would count answers in its sockets as lost. */
 static int on_timer(void *user)
 {
 	struct links_role *role = user;
@@ -256,7 +259,7 @@ static size_t add_host(const struct links_leg *leg, const struct port *p, const 
 		    !copy_name(peer.leg, text_of(of, "name")))
 			continue;
 		peers[n++] = peer;
-		break; /* one address of a host is enough for a leg */
+		break; /* a leg probes one address of each host */
 	}
 	return n;
 }
@@ -371,7 +374,7 @@ static void ignore(struct links_role *role, uint32_t ifindex)
 	*p = (struct port){.ifindex = 0};
 }
 
-/* Uses the socket fd for the leg, and becomes its owner. */
+/* Uses the socket fd for the leg. The process owns fd afterwards. */
 static int use_socket(struct links_role *role, uint32_t ifindex, int fd)
 {
 	struct port *p;
@@ -443,7 +446,7 @@ int links_main(enum log_level level)
 	prctl(PR_SET_NAME, "plenumd-links");
 	setrlimit(RLIMIT_NOFILE, &files);
 	setrlimit(RLIMIT_CORE, &no_core);
-	json_object_seed(0); /* may read a file, which is not possible later */
+	json_object_seed(0); /* this may read a file, which the sandbox does not allow later */
 	links_init(&role.links, &setup);
 	r = getrandom(role.random_key, sizeof(role.random_key), 0) == sizeof(role.random_key)
 		    ? 0

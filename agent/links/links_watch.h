@@ -19,7 +19,7 @@ struct links_watch_leg { /* the caller sets the first members */
 	char name[PLENUM_NAME_MAX], network[PLENUM_NAME_MAX], ifname[IFNAMSIZ];
 	uint32_t ifindex, mtu;
 	struct ip_prefix ip;
-	int blocked; /* why to open no socket, as negative errno; 0: open one */
+	int blocked; /* negative errno with the reason not to open a socket; 0: open a socket */
 	/* The members below are set by this module. */
 	int error;		      /* negative errno of opening the socket; 0: it is open */
 	struct links_report report;   /* ifindex 0: there is none yet */
@@ -41,24 +41,26 @@ struct links_watch_setup {
 };
 
 int links_watch_new(const struct links_watch_setup *setup, struct links_watch **ret);
-struct links_watch *links_watch_free(struct links_watch *w); /* accepts NULL, returns NULL */
+struct links_watch *links_watch_free(struct links_watch *w); /* accepts NULL; always returns NULL */
 /* Replaces the legs and the keys. Legs that have not changed keep their sockets and reports; a
- * socket that could not be opened is tried again. With another cluster, host name or key, all that
- * the probes have found is forgotten. */
+ * socket that could not be opened is tried again. If the cluster, the name of this host or the key
+ * has changed, discards all reports. */
 void links_watch_set(struct links_watch *w, const struct links_watch_self *self,
 		     const struct links_watch_leg *legs, size_t n, const struct links_keys *keys);
 /* Passes the legs of other hosts to the process: a sealed memfd of `len` bytes, which stays the
  * caller's. */
 void links_watch_members(struct links_watch *w, int fd, uint64_t len);
 const struct links_watch_leg *links_watch_legs(const struct links_watch *w, size_t *ret_n);
-/* Decides about all legs: carrier(user, leg) returns whether the leg has a carrier. */
+/* Makes the verdicts about all legs from the reports, the paths and the carriers. carrier(user,
+ * leg) returns whether the leg has a carrier. */
 void links_watch_judge(struct links_watch *w, const struct links_path *paths, size_t n_paths,
 		       bool (*carrier)(const void *user, const struct links_watch_leg *leg),
 		       const void *user);
-/* Returns what the last judgement used: whether a probe was answered on any leg since the start,
- * or since the cluster or its key has changed. */
+/* Returns whether a probe was answered on any leg since the start, or since the cluster or its key
+ * has changed. The value is that of the last call of links_watch_judge(). */
 bool links_watch_answered(const struct links_watch *w);
-/* Returns whether the last judgement found that no host answers this leg. w may be NULL. */
+/* Returns whether the last call of links_watch_judge() found that no host answers this leg. w may
+ * be NULL. */
 bool links_watch_is_dead(const struct links_watch *w, const char *leg);
 pid_t links_watch_pid(const struct links_watch *w); /* 0: the process does not run */
 

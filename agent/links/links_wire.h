@@ -3,8 +3,8 @@
  * The packets by which the hosts of a cluster probe their legs. Each has a head of
  * LINKS_HEAD_BYTES; a probe may have zeros after it, up to the MTU of the leg, and its answer has
  * the same length. The head ends with a keyed hash over the rest of the head and over both
- * addresses, so that a packet that was recorded elsewhere, or comes from another address, is not
- * accepted. The functions hold no state.
+ * addresses, so that a receiver rejects packets that were recorded between other hosts or come from
+ * another address. The functions hold no state.
  */
 #ifndef PLENUM_AGENT_LINKS_WIRE_H
 #define PLENUM_AGENT_LINKS_WIRE_H
@@ -36,7 +36,7 @@ struct links_packet {
 struct links_keys { /* the first key signs; a packet with either key is accepted */
 	uint64_t keys[LINKS_KEYS_MAX][2];
 	unsigned n; /* 1 or 2 */
-	/* false: the cluster has no key, so that any host can make valid packets */
+	/* false: the cluster has no key, so any host can send valid packets */
 	bool secret;
 };
 
@@ -49,7 +49,7 @@ void links_wire_write(uint8_t *buf, size_t len, const struct links_packet *p,
 /* Replaces the hash in a packet of at least LINKS_HEAD_BYTES. */
 void links_wire_sign(uint8_t *buf, const struct links_keys *k, const struct ip_addr *from,
 		     const struct ip_addr *to);
-/* Parses a received packet. Returns 0, or -EBADMSG if it has another form or hash. */
+/* Parses a received packet. Returns 0, or -EBADMSG if its format or its hash is wrong. */
 int links_wire_parse(const uint8_t *buf, size_t len, const struct links_keys *k,
 		     const struct ip_addr *from, const struct ip_addr *to,
 		     struct links_packet *ret);

@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FAILURES_MAX 3U /* the pauses of a host that waits double up to 8 times the first one */
+/* The pauses between two reads of a host that waits double, up to 8 times the first pause. */
+#define FAILURES_MAX 3U
 
 const struct failover_times failover_times = {
 	.ttl_ns = 6 * NSEC_PER_SEC,
@@ -37,7 +38,7 @@ static bool lease_is_fresh(const struct failover *f, uint64_t now)
 	return f->lease && now < f->lease_sent_ns + f->times.ttl_ns / 2;
 }
 
-/* Notes that `alive` belongs to the latest lease of this host. */
+/* Notes that the key `alive` now belongs to the latest lease of this host. */
 static void hold(struct failover *f)
 {
 	f->held = true;
@@ -46,7 +47,7 @@ static void hold(struct failover *f)
 	f->read_due_ns = UINT64_MAX;
 }
 
-/* Another host holds the export, or may do so. */
+/* Handles keys that show that another host holds the export, or may hold it. */
 static void lose(struct failover *f, uint64_t now)
 {
 	if (f->held && f->stopping)
@@ -59,20 +60,21 @@ static void lose(struct failover *f, uint64_t now)
 
 /* ---- both keys ---- */
 
-/* Returns whether a process of this host's agent has written the record. */
+/* Returns whether an agent process of this host has written the record. */
 static bool is_own(const struct failover *f, const struct failover_record *r)
 {
 	return r->epoch && strcmp(r->host, f->host) == 0 && strcmp(r->id, f->id) == 0;
 }
 
-/* Returns whether this process holds the export by these keys. */
+/* Returns whether, according to these keys, this agent process holds the export. */
 static bool is_mine(const struct failover *f, const struct failover_view *v)
 {
 	return is_own(f, &v->record) && v->record.token == f->token && v->alive_revision;
 }
 
-/* A store that has lost changes, such as one that was restored from a backup, may have forgotten a
- * holder that still serves. So this host waits as long as a lease can last. */
+/* A store that was restored from a backup has lost its latest changes, so it may have lost the
+ * record of a holder that still serves. This host therefore waits for the longest possible duration
+ * of a lease. */
 static bool went_back(struct failover *f, const struct failover_view *v, uint64_t now)
 {
 	const bool back = v->revision < f->seen_revision ||
@@ -104,8 +106,9 @@ static void take_view(struct failover *f, const struct failover_view *v, uint64_
 		hold(f);
 		return;
 	}
-	/* `alive` belongs to an earlier lease of this process, whose end is not known any more. A
-	 * time that is already known stays true, because a later lease ends later. */
+	/* The key `alive` belongs to an earlier lease of this process, whose end this process no
+	 * longer knows. The time until which this host may serve stays valid, because a later lease
+	 * ends later. */
 	f->held = true;
 	f->renew_due_ns = now;
 	f->read_due_ns = UINT64_MAX;
@@ -125,7 +128,8 @@ static bool may_take(const struct failover *f, uint64_t now)
 		return false;
 	if (adopts(f) && f->is.alive_revision)
 		return true;
-	/* An export that was released for this host ends its own pause after an earlier release. */
+	/* This host pauses after it has released an export. A release for this host ends the
+	 * pause. */
 	if (now < f->yield_until_ns && strcmp(f->is.record.to, f->host) != 0)
 		return false;
 	return now >= f->take_from_ns && (!f->is.alive_revision || is_own(f, &f->is.record));
@@ -173,7 +177,7 @@ static void pause_requests(struct failover *f, uint64_t now)
 	f->retry_at_ns = now + (f->times.retry_ns << shift);
 }
 
-/* Whether the request of a change was carried out is not known: reads the keys. */
+/* The store may or may not have executed the requested change, so this host reads the keys. */
 static void miss_answer(struct failover *f, uint64_t now)
 {
 	if (f->sent.op != FAILOVER_GRANT)
@@ -242,9 +246,10 @@ void failover_answer(struct failover *f, uint64_t now, const struct failover_ans
 	const struct failover_request q = f->sent;
 	const uint64_t sent_ns = f->sent_ns;
 
-	if (!q.number || a->number != q.number) /* it came too late */
+	if (!q.number || a->number != q.number) /* the answer arrived too late */
 		return;
-	/* A shorter lease than requested could end before the time that is known. */
+	/* A lease shorter than requested could end before the time until which this host believes
+	 * that it may serve. */
 	if (a->failed || (q.op == FAILOVER_GRANT && a->ttl_ns < f->times.ttl_ns)) {
 		miss_answer(f, now);
 		return;
@@ -260,7 +265,7 @@ void failover_answer(struct failover *f, uint64_t now, const struct failover_ans
 		take_change(f, &q, a->revision, now);
 	} else {
 		take_view(f, &a->is, now);
-		if (q.op != FAILOVER_READ) /* another change came first */
+		if (q.op != FAILOVER_READ) /* another host has changed the keys first */
 			f->retry_at_ns = now + f->times.retry_ns / 3;
 	}
 }
@@ -326,7 +331,8 @@ void failover_init(struct failover *f, const struct failover_times *times, const
 		.times = *times,
 		.token = token,
 		.running_epoch = running_epoch,
-		/* A process that has just started does not know whether the store went back. */
+		/* A process that has just started does not know whether the store was restored from
+		 * a backup. */
 		.take_from_ns = now + times->ttl_ns + times->margin_ns,
 	};
 	snprintf(f->host, sizeof(f->host), "%s", host);

@@ -3,8 +3,8 @@
  * One export that several hosts can serve has one server at a time. The hosts agree by two keys in
  * the cluster's store, below /plenum/CLUSTER/v1/failover/EXPORT/. The key `record` is permanent: it
  * has the holder and the epoch, which grows with each new holder. The key `alive` belongs to a
- * lease of the store, and says only that the holder renews. Each change is a transaction that
- * depends on the revisions of both keys, so an old request that arrives late changes nothing.
+ * lease of the store. It only shows that the holder renews its lease. Each change is a transaction
+ * that depends on the revisions of both keys, so an old request that arrives late changes nothing.
  *
  * This file decides what one host does: it is pure, and the caller passes the time of a clock that
  * also counts while the host is suspended (CLOCK_BOOTTIME). The host may serve until
@@ -29,19 +29,19 @@ struct failover_record {
 	uint64_t epoch;		    /* 0: no host has served the export yet */
 	char host[PLENUM_NAME_MAX]; /* the host that holds the export, even if that host is dead;
 				       "": the last holder has released the export */
-	char id[CLUSTER_ID_MAX];    /* of its agent's state directory */
+	char id[CLUSTER_ID_MAX];    /* id of the state directory of the holder's agent */
 	uint64_t token;		    /* random number of the agent's process that took the export */
 	char to[PLENUM_NAME_MAX];   /* the host for which it was released; "": any host */
 };
-/* Read a value; a text of length 0 is that of a key that does not exist. Return 0, or -EBADMSG.
- * `alive` has the lease that the holder has attached it to. */
+/* Parse the value of a key; a text of length 0 means that the key does not exist. Return 0, or
+ * -EBADMSG. The value of `alive` names the lease to which the holder has attached that key. */
 int failover_record_parse(const char *text, size_t len, struct failover_record *ret);
 int failover_alive_parse(const char *text, size_t len, uint64_t *ret_lease);
 /* Return the value on the heap, or NULL if memory is short. */
 char *failover_record_format(const struct failover_record *r);
 char *failover_alive_format(uint64_t lease);
 
-/* Both keys as one transaction has read them. */
+/* The values and revisions of both keys, read in one transaction. */
 struct failover_view {
 	uint64_t revision;	  /* of the store */
 	uint64_t record_revision; /* 0: the key does not exist */
@@ -52,28 +52,32 @@ struct failover_view {
 
 struct failover_times {
 	uint64_t ttl_ns;    /* of the lease */
-	uint64_t margin_ns; /* between the end of serving and the earliest end of the lease */
+	uint64_t margin_ns; /* time between the moment when the holder stops serving and the
+			       earliest end of its lease */
 	uint64_t poll_ns;   /* between two reads of a host that waits */
 	uint64_t retry_ns;  /* after a failure */
 	uint64_t answer_ns; /* a request without an answer for this time counts as lost */
-	uint64_t yield_ns;  /* a host leaves a release to the host for which it was made */
+	uint64_t yield_ns; /* for this time, other hosts do not take an export that was released for
+			      one host */
 };
-/* With these, a client waits less than 10 s after a power cut: at most the lease, half a second
- * until etcd notices its end, and a read, two requests and the start of the export. */
+/* With these values, a client waits less than 10 s after the power cut of a server: the rest of the
+ * lease, half a second until etcd notices the end of the lease, one read and two requests to the
+ * store, and the start of the export. */
 extern const struct failover_times failover_times;
 
 enum failover_op {
 	FAILOVER_NOTHING,
 	FAILOVER_READ,	/* read both keys */
 	FAILOVER_GRANT, /* make a lease */
-	FAILOVER_TAKE,	/* write both keys, if they still have these revisions, else read them */
-	FAILOVER_RENEW, /* write `alive`, if both keys still have these revisions, else read them */
+	FAILOVER_TAKE, /* write both keys if they still have these revisions; otherwise read them */
+	FAILOVER_RENEW,	 /* write `alive` if both keys still have these revisions; otherwise read
+			    both keys */
 	FAILOVER_RELEASE /* write the record and delete `alive`, under the same condition */
 };
 
 struct failover_request {
 	enum failover_op op;
-	uint64_t number; /* the answer has the same one */
+	uint64_t number; /* the answer has the same number */
 	uint64_t lease;	 /* for `alive` */
 	uint64_t record_revision, alive_revision;
 	struct failover_record record; /* to write */
@@ -82,16 +86,17 @@ struct failover_request {
 struct failover_answer {
 	uint64_t number;
 	bool failed;	/* the store did not answer, or refused the request */
-	bool succeeded; /* of a transaction: its condition was true */
+	bool succeeded; /* result of a transaction: its condition was true */
 	bool lease_gone;
-	uint64_t lease, ttl_ns;	 /* of FAILOVER_GRANT */
-	uint64_t revision;	 /* of the store, after a change */
-	struct failover_view is; /* of FAILOVER_READ, and of a transaction that did not succeed */
+	uint64_t lease, ttl_ns; /* of FAILOVER_GRANT */
+	uint64_t revision;	/* revision of the store after a change */
+	struct failover_view
+		is; /* result of FAILOVER_READ, and of a transaction whose condition was false */
 };
 
 enum failover_state {
 	FAILOVER_UNKNOWN,  /* the store was not read yet */
-	FAILOVER_STANDBY,  /* another host serves the export, or may still do so */
+	FAILOVER_STANDBY,  /* another host serves the export, or may still serve it */
 	FAILOVER_TAKING,   /* this host takes the export */
 	FAILOVER_ACTIVE,   /* this host serves the export */
 	FAILOVER_STOPPING, /* this host stops, to release the export */
@@ -111,13 +116,14 @@ struct failover {
 	/* the latest lease, and when its request was sent; 0: none */
 	uint64_t lease, lease_sent_ns;
 	bool held;
-	struct failover_view is; /* as last read or written */
+	struct failover_view is; /* the keys as this host has last read or written them */
 	bool has_read;
 	uint64_t read_due_ns, renew_due_ns;
-	/* This host takes nothing before take_from_ns, and before yield_until_ns only what was
-	 * released for it. */
+	/* This host does not take the export before take_from_ns. Before yield_until_ns, it takes
+	 * the export only if the export was released for this host. */
 	uint64_t take_from_ns, yield_until_ns;
-	uint64_t until_ns; /* how long this host holds the export for sure; 0: it does not */
+	uint64_t until_ns; /* time until which this host certainly holds the export; 0: this host
+			      does not hold it */
 	uint64_t seen_epoch, seen_revision;
 };
 
@@ -126,13 +132,14 @@ struct failover {
  * epoch; 0: none. */
 void failover_init(struct failover *f, const struct failover_times *times, const char *host,
 		   const char *id, uint64_t token, uint64_t running_epoch, uint64_t now);
-/* Stores whether this host could serve the export now. A host that holds it and no longer could
- * stops, and releases it. */
+/* Stores whether this host is able to serve the export now. A holder that is no longer able to
+ * serve stops and releases the export. */
 void failover_set_eligible(struct failover *f, bool eligible);
-/* Begins to stop; then the export is released for that host, or, if `to` is "", for any. */
+/* Begins to stop the export on this host. Afterwards the export is released for the host `to`; "":
+ * for any host. */
 void failover_stop(struct failover *f, const char *to);
 /* Call when the worker has stopped: it has confirmed the order to stop, has no request in progress,
- * and begins none. A worker that has not received an earlier order yet has not stopped. */
+ * and begins none. A worker that has not even received an earlier order to stop has not stopped. */
 void failover_stopped(struct failover *f);
 /* Returns the request to send now, or FAILOVER_NOTHING with the time of the next call in *ret_due.
  * The caller calls again after each answer. */
@@ -143,7 +150,7 @@ void failover_answer(struct failover *f, uint64_t now, const struct failover_ans
 uint64_t failover_until(const struct failover *f);
 uint64_t failover_epoch(const struct failover *f);
 /* Returns whether a worker that an earlier process of the agent has left may still be adopted.
- * Until that is decided, the worker keeps the time that it has. */
+ * Until then, the worker serves as long as the earlier process allowed. */
 bool failover_is_undecided(const struct failover *f);
 enum failover_state failover_state(const struct failover *f, uint64_t now);
 /* Returns the host that has the export, or "". */

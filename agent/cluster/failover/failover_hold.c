@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* Requests that count as lost may still be answered later. */
+/* The store may still answer requests that this module has given up as lost. */
 #define REQUESTS_MAX 8
 
 struct request {
@@ -19,7 +19,7 @@ struct failover_hold {
 	struct failover_hold_setup setup;
 	struct loop_source *timer;
 	char owner[KV_KEY_MAX], record[KV_KEY_MAX], alive[KV_KEY_MAX];
-	/* revision of the key that registers this host, as last known */
+	/* last known revision of the key that registers this host */
 	uint64_t registration;
 	struct request requests[REQUESTS_MAX];
 	struct failover f;
@@ -58,7 +58,7 @@ static const struct kv_pair *find(const struct kv_answer *a, const char *key)
 	return NULL;
 }
 
-/* Returns whether both values have a known form. */
+/* Returns whether this version can parse both values. */
 static bool take_pairs(const struct failover_hold *h, const struct kv_answer *a,
 		       struct failover_view *ret)
 {
@@ -93,8 +93,8 @@ static void on_answer(void *user, const struct kv_answer *a)
 	if (!got.failed && !got.lease_gone && reads) {
 		got.failed = !take_pairs(h, a, &got.is);
 		if (got.failed && !h->unreadable)
-			log_warning("the cluster's keys of the export %s have an unknown form; "
-				    "this host does not serve it",
+			log_warning("cannot parse the keys of the export %s in etcd; this host "
+				    "does not serve it",
 				    h->setup.export_name);
 		h->unreadable = got.failed;
 	}
@@ -179,7 +179,8 @@ static void step(struct failover_hold *h)
 	struct failover_request q;
 	uint64_t now = clock_boot_ns(), due = now;
 
-	/* A member that has lost its own, longer lease keeps its registration for a while. */
+	/* struct member has a lease of its own, which lasts longer. When that lease has ended, the
+	 * registration of this host still exists for a while. */
 	if (registration)
 		h->registration = registration;
 	failover_set_eligible(&h->f, h->eligible && h->registration);
@@ -187,7 +188,7 @@ static void step(struct failover_hold *h)
 		send_request(h, &q);
 		now = clock_boot_ns();
 	}
-	/* A host that could not renew in time changes its state then. */
+	/* The state changes at this time if the host could not renew its lease before. */
 	if (failover_until(&h->f) > now)
 		due = MIN_OF(due, failover_until(&h->f));
 	report(h, now);

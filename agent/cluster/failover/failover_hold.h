@@ -16,8 +16,9 @@ struct failover_report {
 	enum failover_state state;
 	uint64_t epoch;
 	uint64_t until_ns; /* clock_boot_ns() until which the worker may serve; 0: it must stop */
-	/* Whether this host may serve is not decided yet. A worker of an earlier agent then serves
-	 * until the time that it got from that agent, whatever until_ns is. */
+	/* true: this process has not found out yet whether this host may serve. Until then, a
+	 * worker of an earlier agent serves as long as that agent allowed, whatever until_ns
+	 * says. */
 	bool undecided;
 	char holder[PLENUM_NAME_MAX]; /* "": none */
 };
@@ -31,15 +32,17 @@ struct failover_hold_setup {
 	const struct record_owner *self;
 	const struct member *member; /* borrowed */
 	const struct failover_times *times;
-	uint64_t running_epoch; /* of a worker that an earlier agent has left; 0: none */
+	uint64_t running_epoch; /* epoch with which a worker of an earlier agent serves the export;
+				   0: there is no such worker */
 	/* Called when the report has changed. */
 	void (*on_report)(void *user, const struct failover_report *r);
 	void *user;
 };
 
 int failover_hold_new(const struct failover_hold_setup *setup, struct failover_hold **ret);
-struct failover_hold *failover_hold_free(struct failover_hold *h); /* accepts NULL, returns NULL */
-/* These have the meaning of the functions of failover.h. */
+struct failover_hold *failover_hold_free(
+	struct failover_hold *h); /* accepts NULL; always returns NULL */
+/* See the functions with these names in failover.h. */
 void failover_hold_set_eligible(struct failover_hold *h, bool eligible);
 void failover_hold_stop(struct failover_hold *h, const char *to);
 void failover_hold_stopped(struct failover_hold *h);

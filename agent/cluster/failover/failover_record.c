@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Keys and values of an export that several hosts can serve. */
+/* Formats and parses the keys and values of an export that several hosts can serve. */
 #include "agent/cluster/failover/failover.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ void failover_key(enum failover_key key, const char *cluster, const char *export
 		 RECORDS_VERSION, PLENUM_NAME_MAX - 1, export_name, names[key]);
 }
 
-/* Copies a name that may be "". */
+/* Copies a name, which may be empty. */
 static bool take_name(const json_t *o, const char *key, char *buf, size_t size)
 {
 	const char *text = json_string_value(json_object_get(o, key));
@@ -27,7 +27,8 @@ static bool take_name(const json_t *o, const char *key, char *buf, size_t size)
 	return true;
 }
 
-/* Numbers of 64 bits are texts of hexadecimal digits, because JSON has no exact ones. */
+/* Numbers of 64 bits are written as texts of hexadecimal digits, because many JSON parsers round
+ * large numbers. */
 static bool take_hex(const json_t *o, const char *key, uint64_t *ret)
 {
 	const char *text = json_string_value(json_object_get(o, key));

@@ -45,8 +45,8 @@ const char *rollout_result_to_string(enum rollout_result r)
 
 void rollout_hash(const char *text, size_t len, char buf[ROLLOUT_HASH_MAX])
 {
-	/* The key is not secret: the hash only distinguishes documents. It does not protect them,
-	 * because a program that may write documents may write any document. */
+	/* The key of the hash is not secret, because the hash only distinguishes documents. It does
+	 * not protect them: a program that can write one document can write any other. */
 	static const uint64_t key[2] = {0x706c656e756d2d72, 0x6f6c6c6f75742d31};
 
 	snprintf(buf, ROLLOUT_HASH_MAX, "%016" PRIx64, hash_keyed(key, text, len));
@@ -58,8 +58,8 @@ uint64_t rollout_draw(void)
 
 	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
 		random = clock_now_ns();
-	return 1 + random % (1ULL << 48); /* so the number is short in messages, and far below
-					     COUNT_MAX */
+	return 1 + random % (1ULL << 48); /* so that the number is short in messages and can still
+					     be incremented often */
 }
 
 uint64_t rollout_now_ms(void)
@@ -136,7 +136,7 @@ static json_t *version_to_json(const struct rollout_version *v)
 	return json_pack("{s:I, s:s}", "generation", (json_int_t)v->generation, "hash", v->hash);
 }
 
-/* Sets the version that stands for "the store has no document". */
+/* Sets the version that means "the store has no document". */
 static void set_none(struct rollout_version *v)
 {
 	v->generation = 0;
@@ -340,7 +340,7 @@ bool rollout_resume(struct rollout *r)
 	if (r->state != ROLLOUT_PAUSED && r->state != ROLLOUT_STOPPED &&
 	    (r->state != ROLLOUT_RUNNING || !waits))
 		return false;
-	/* also forget a failure that a host reported during a pause */
+	/* also discard the failure that a host has reported during a pause */
 	if (r->failed[0] && r->state != ROLLOUT_RUNNING) {
 		r->attempt += r->attempt < COUNT_MAX;
 		r->failed[0] = r->why[0] = '\0';

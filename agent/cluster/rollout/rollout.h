@@ -42,8 +42,8 @@ void rollout_hosts_end(const char *cluster, char buf[KV_KEY_MAX]);
 
 enum rollout_state {
 	ROLLOUT_NONE,	 /* no rollout was started yet */
-	ROLLOUT_RUNNING, /* hosts may take turns. The state stays after all hosts have finished, for
-			    hosts that were away */
+	ROLLOUT_RUNNING, /* hosts may take turns. A rollout stays in this state after all present
+			    hosts have finished, so that absent hosts can take their turns later */
 	ROLLOUT_PAUSED,
 	ROLLOUT_STOPPED, /* a host has failed */
 	ROLLOUT_ABORTED,
@@ -63,16 +63,17 @@ struct rollout_slot { /* a host in flight */
 	char host[PLENUM_NAME_MAX];
 	char id[CLUSTER_ID_MAX]; /* ID of the state directory of the host's agent */
 	uint64_t turn;
-	bool back; /* the host took the turn on the way back to the former document */
-	/* The host did not report in time, and may still be applying: it counts as in flight until
-	 * it reports or an operator resumes the rollout. */
+	bool back; /* the host took the turn to return to the former document */
+	/* The host did not report in time. It may still be applying, so it counts as in flight
+	 * until it reports or an operator resumes the rollout. */
 	bool expired;
 };
 
 struct rollout {
 	uint64_t number; /* number of the rollout, from 1; 0: no rollout was started */
-	/* Random number that the record's first rollout gets. By it, a host distinguishes a record
-	 * that was lost and made again from a record that was restored from an older backup. */
+	/* Random number that the record's first rollout gets. This number lets a host distinguish
+	 * two cases: the record was lost and an operator has begun a new one, or the record was
+	 * restored from an older backup. */
 	uint64_t lineage;
 	/* Incremented when hosts that have failed may try again. It begins with a random number,
 	 * and turns have random numbers too. So if the store loses its records, a new rollout does
@@ -105,7 +106,7 @@ struct rollout_document {
 };
 void rollout_document_done(struct rollout_document *d);
 /* Parses a document. A text of length 0 means that the store has no document, which counts as the
- * document "[]\n". Returns 0, -ENOMEM, or -EBADMSG, also if the hash does not fit the text. */
+ * document "[]\n". Returns 0, -ENOMEM, or -EBADMSG. A wrong hash is -EBADMSG too. */
 int rollout_document_parse(const char *text, size_t len, struct rollout_document *ret);
 char *rollout_document_format(const struct rollout_document *d);
 
@@ -194,8 +195,9 @@ enum rollout_step rollout_next(const struct rollout *r, const struct rollout_sel
 enum rollout_view {
 	ROLLOUT_VIEW_UNKNOWN, /* the record was not read yet */
 	ROLLOUT_VIEW_NONE,
-	ROLLOUT_VIEW_RESUME, /* this host has failed, and tries again when the rollout is resumed */
-	ROLLOUT_VIEW_START,  /* this host has failed, and tries again only in a new rollout */
+	ROLLOUT_VIEW_RESUME, /* this host has failed, and will try again when an operator resumes
+				the rollout */
+	ROLLOUT_VIEW_START,  /* this host has failed, and will try again only in a new rollout */
 	ROLLOUT_VIEW_OLDER,  /* the record is older than the document of this host */
 	ROLLOUT_VIEW_MAX
 };

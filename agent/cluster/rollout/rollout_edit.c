@@ -143,7 +143,8 @@ static void take_number(struct rollout_edit *e, const json_t *v)
 	const json_int_t number = json_integer_value(json_object_get(v, "number"));
 	const json_int_t lineage = json_integer_value(json_object_get(v, "lineage"));
 
-	/* ignore a much higher number: a faulty host must not use up the numbers */
+	/* ignore a much higher number, so that a faulty host cannot use up the numbers of
+	 * rollouts */
 	if (number > 0 && lineage > 0 && (uint64_t)lineage == e->record.lineage &&
 	    (uint64_t)number < e->record.number + NUMBERS_LOST_MAX)
 		e->number_max = MAX_OF(e->number_max, (uint64_t)number);
@@ -262,7 +263,8 @@ static void on_written(void *user, const struct kv_answer *a)
 		start(e);
 	else
 		end(e, NULL, CLUSTER_CONFLICT,
-		    "other changes were made at the same time, again and again; try again");
+		    "other programs have changed the keys of the rollout at the same time, several "
+		    "times in a row; try again");
 }
 
 /* Writes these keys, unless another program has changed the record or the document since they were
@@ -336,7 +338,8 @@ static int begin_rollout(struct rollout_edit *e)
 	}
 	again = rollout_is_again(&e->record, &e->document.version);
 	if (!rollout_start(&e->record, &e->document.version, &rq))
-		return -ERANGE; /* no number is left, because a faulty host wrote a very high one */
+		return -ERANGE; /* no number for a new rollout is left, because a faulty host has
+				   written a very high number */
 	rollout_key(ROLLOUT_KEY_RECORD, e->cluster, "", keys[0]);
 	rollout_key(ROLLOUT_KEY_TARGET, e->cluster, "", keys[1]);
 	rollout_key(ROLLOUT_KEY_FORMER, e->cluster, "", keys[2]);
@@ -472,7 +475,8 @@ static void on_read(void *user, const struct kv_answer *a)
 					   document ? document->len : 0, &e->document);
 	if (r < 0) {
 		end(e, NULL, CLUSTER_CONFLICT,
-		    "the keys below rollout/ in etcd have a form that this version does not know");
+		    "this version cannot parse the keys below rollout/ in etcd; another version of "
+		    "Plenum may have written it");
 		return;
 	}
 	keep(&e->document_value, document);

@@ -2,7 +2,7 @@
 /*
  * Carries out requests of operators: set or show the cluster's document; begin, pause, resume,
  * abort or show a rollout. Each change is a transaction that fails if the keys have changed since
- * they were read. The change is then made again from the new values.
+ * they were read. If it fails, the object reads the new values and repeats the change with them.
  */
 #ifndef PLENUM_AGENT_ROLLOUT_EDIT_H
 #define PLENUM_AGENT_ROLLOUT_EDIT_H

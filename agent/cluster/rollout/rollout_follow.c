@@ -23,9 +23,9 @@ struct rollout_follow {
 	enum rollout_view view;
 	uint64_t passed, passed_ns; /* the turn that was last passed to the agent, and the time of
 				       that */
-	uint64_t registered;	    /* revision of this host's registration at the last look */
-	char *written, *writing;    /* the last written value of this host's key, and the value that
-				       is being written, both without the time */
+	uint64_t registered;	 /* revision of this host's registration when it was last checked */
+	char *written, *writing; /* the last written value of this host's key, and the value that
+				    is being written, both without the time */
 };
 
 static void look(struct rollout_follow *f);
@@ -144,8 +144,9 @@ static int expire(struct rollout_follow *f, const struct rollout_slot *slot)
 	char why[CLUSTER_TEXT_MAX];
 
 	snprintf(why, sizeof(why),
-		 "the host did not report a result within %u s: its agent may be dead or not reach "
-		 "etcd; it counts as in flight until it reports, or until 'plenum rollout resume'",
+		 "the host did not report a result within %u s: its agent may have exited or may "
+		 "not reach etcd; the host counts as in flight until it reports, or until 'plenum "
+		 "rollout resume'",
 		 f->record.timeout_s);
 	return rollout_expire(&next, slot->host, slot->turn, why) ? write_all(f, &next) : -EINVAL;
 }
@@ -285,8 +286,8 @@ static void on_record(void *user, const struct kv_answer *a)
 	}
 	f->revision = p ? p->revision : 0;
 	if (rollout_parse(p && p->value ? p->value : "", p ? p->len : 0, &f->record) < 0) {
-		log_warning("the record of the rollout in etcd has a form that this version does "
-			    "not know");
+		log_warning("this version cannot parse the record of the rollout in etcd; update "
+			    "Plenum on this host");
 		rest(f);
 		return;
 	}
@@ -303,8 +304,7 @@ static void look(struct rollout_follow *f)
 	char key[KV_KEY_MAX];
 	const struct kv_range range = {.first = key};
 
-	/* A host that no longer follows the document does nothing, except that it writes that once
-	 * to its key. */
+	/* A host that no longer follows the document only writes this fact to its key, once. */
 	if (f->busy || !f->known || (!f->self.follows && !f->written))
 		return;
 	if (!member_revision(f->setup.member)) {

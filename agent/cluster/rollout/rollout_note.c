@@ -29,8 +29,8 @@ int rollout_note_save(const struct rollout_note *n, const char *path)
 	state_draft_put(&d, "result %" PRIu64 " %s", n->turn,
 			n->result ? rollout_result_to_string(n->result) : "none");
 	state_draft_text(&d, n->why);
-	if (t->number) { /* also written after the turn, because n_cut counts over all turns of an
-			    attempt */
+	if (t->number) { /* this line is also written after the turn has ended, because n_cut counts
+			    over all turns of an attempt */
 		state_draft_put(&d,
 				"turn %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
 				" %s %" PRIu64 " %" PRIu64,

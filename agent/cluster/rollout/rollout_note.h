@@ -18,8 +18,7 @@ struct rollout_turn { /* the turn in which this host applies a document */
 	uint64_t turn; /* 0: none */
 	struct rollout_version version;
 	uint64_t unusable; /* enabled legs that were not usable before the apply */
-	/* hashes of the problems that existed before the apply; a problem that is not among them is
-	 * new */
+	/* hashes of the problems that existed before the apply; any other problem counts as new */
 	uint64_t problems[ROLLOUT_PROBLEMS_MAX];
 	uint64_t n_problems;
 	uint64_t n_cut; /* how often, in this attempt, the agent ended before the apply had begun */

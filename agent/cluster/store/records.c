@@ -45,7 +45,7 @@ bool record_has_lease(enum record_kind kind)
 void record_key_end(enum record_kind kind, const char *cluster, char buf[KV_KEY_MAX])
 {
 	record_key(kind, cluster, "", buf);
-	buf[strlen(buf) - 1]++; /* replaces '/', the last character, by the next one */
+	buf[strlen(buf) - 1]++; /* replaces the last character, '/', by its successor in ASCII */
 }
 
 bool record_name_is_valid(const char *name)
@@ -203,7 +203,7 @@ void record_revoked_key(const char *cluster, char buf[KV_KEY_MAX])
 		 RECORDS_VERSION);
 }
 
-/* Calls take() with the revocations of a value with at most `max` members. */
+/* Calls take() with each revocation of a value that has at most `max` members. */
 static int revoked_each(const char *text, size_t len, size_t max,
 			void (*take)(void *user, const uint8_t p[IDENTITY_REVOCATION_BYTES]),
 			void *user)
@@ -240,7 +240,7 @@ static void revoked_append(json_t *list, const uint8_t p[IDENTITY_REVOCATION_BYT
 	json_array_append_new(list, json_string(hex));
 }
 
-/* The valid revocations of a value, one of each host, with their bytes. */
+/* The valid revocations in a value of the key, at most one of each host, with their bytes. */
 struct revoked_valid {
 	const uint8_t *cluster;
 	struct identity_revocation list[IDENTITY_REVOKED_MAX];
@@ -264,7 +264,8 @@ static void revoked_take(void *user, const uint8_t p[IDENTITY_REVOCATION_BYTES])
 			memcpy(v->bytes[i], p, IDENTITY_REVOCATION_BYTES);
 }
 
-/* Reads a value that any host may have written. Returns NULL if memory is short. */
+/* Parses the value of the revocations' key, which any host may have written. Returns NULL if memory
+ * is short. */
 static struct revoked_valid *revoked_read(const char *text, size_t len, const uint8_t *cluster,
 					  bool *ret_known)
 {

@@ -4,11 +4,11 @@
  * which host has registered that name. The key revoked has the signed revocations of hosts. The key
  * serving/HOST has a server's addresses and exports, and exists as long as the lease of its agent.
  * The key state/HOST has a summary of the host. The key links/XXXX-HOST, with a hash of the name,
- * has the legs of the host and what their probes have found; it exists as long as the lease too.
- * The hash lets a host read a random part of these keys. Values are JSON with the member "v", the
- * version of the format. Any host of the cluster, even a faulty one, may have written them. So a
- * parser accepts only members with the right type, and ignores unknown members, which later
- * versions may add. The functions hold no state.
+ * has the legs of the host and what their probes have found; this key also exists only as long as
+ * the lease. The hash lets a host read a random part of these keys. Values are JSON with the member
+ * "v", the version of the format. Any host of the cluster, even a faulty one, may have written
+ * them. So a parser accepts only members with the right type, and ignores unknown members, which
+ * later versions may add. The functions hold no state.
  */
 #ifndef PLENUM_AGENT_RECORDS_H
 #define PLENUM_AGENT_RECORDS_H
@@ -27,9 +27,9 @@ enum record_kind { RECORD_OWNER, RECORD_SERVING, RECORD_STATE, RECORD_LINKS, REC
 
 /* Writes the key of that host to buf; host "": writes the prefix of all keys of that kind. */
 void record_key(enum record_kind kind, const char *cluster, const char *host, char buf[KV_KEY_MAX]);
-/* Writes to buf the end of the range of all keys of that kind. */
+/* Writes to buf the key that follows all keys of that kind, as the end of a range. */
 void record_key_end(enum record_kind kind, const char *cluster, char buf[KV_KEY_MAX]);
-/* Writes a key to buf from which on a random part of the keys links/ can be read. */
+/* Writes a random key to buf, at which a host begins to read the keys below links/. */
 void record_key_random(const char *cluster, uint16_t random, char buf[KV_KEY_MAX]);
 /* Returns whether a key of that kind is removed when the lease of its host ends. */
 bool record_has_lease(enum record_kind kind);
@@ -38,9 +38,9 @@ const char *record_host(enum record_kind kind, const char *cluster, const char *
 /* Returns whether the text can be the name of a host or a cluster in a key. */
 bool record_name_is_valid(const char *name);
 
-/* Reads a value of at most max bytes. Returns the object, which may be of a later version, or NULL
- * if the value is not valid. record_load_exact: accepts this version alone, for values that a host
- * changes. */
+/* Parses a value of at most max bytes. Returns the object, or NULL if the value is not valid.
+ * record_load() also accepts later versions. record_load_exact() accepts only this version, for
+ * values that a host changes and writes back. */
 json_t *record_load(const char *text, size_t len, size_t max);
 json_t *record_load_exact(const char *text, size_t len, size_t max);
 /* Returns the object as text on the heap, or NULL if memory is short, and releases the object. */
@@ -48,8 +48,8 @@ char *record_save(json_t *o);
 
 /* Writes the key of the revocations to buf. */
 void record_revoked_key(const char *cluster, char buf[KV_KEY_MAX]);
-/* Calls take() with each revocation in the value of that key. Nothing is verified but the form of
- * the value. Returns 0 or -EBADMSG. */
+/* Calls take() with each revocation in the value of that key. Only the format of the value is
+ * checked, not the signatures. Returns 0 or -EBADMSG. */
 int record_revoked_parse(const char *text, size_t len,
 			 void (*take)(void *user, const uint8_t p[IDENTITY_REVOCATION_BYTES]),
 			 void *user);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads a random part of the records of links, again and again. */
+/* Reads a random part of the records of links at regular intervals. */
 #include "agent/cluster/view/links_members.h"
 #include "agent/cluster/store/member.h"
 #include "agent/cluster/view/links_rows.h"
@@ -11,11 +11,12 @@ struct links_members {
 	struct links_members_setup setup;
 	char cluster[PLENUM_NAME_MAX], host[PLENUM_NAME_MAX];
 	struct loop_source *timer;
-	char first[KV_KEY_MAX]; /* where the current round began */
+	char first[KV_KEY_MAX]; /* the key at which the current round has begun */
 	json_t *list;		/* hosts read in this round; NULL: no round is active */
-	bool wrapped;		/* the round continues at the first key */
+	bool wrapped;		/* the round has reached the last key, and continues at the first */
 	char *told;
-	size_t n_hosts; /* whose records this round has read, also of those that answer no probes */
+	size_t n_hosts; /* hosts whose records this round has read, including hosts that answer no
+			   probes */
 };
 
 static void arm(struct links_members *m)

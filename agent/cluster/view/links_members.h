@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads the legs of some other hosts, for the probes of links, from a random place of the keys
- * links/ on. So the traffic of a host with the store is the same in a cluster of any size. When the
- * store does not answer, the hosts that were read last stay known.
+ * Reads the legs of some other hosts, which the role `links` then probes. Begins at a random key
+ * below links/ and reads a limited number of keys, so that the traffic between a host and the store
+ * does not grow with the cluster. While the store does not answer, the list that was read last
+ * stays in use.
  */
 #ifndef PLENUM_AGENT_LINKS_MEMBERS_H
 #define PLENUM_AGENT_LINKS_MEMBERS_H
 
 #include "agent/cluster/store/records.h"
 
-#define LINKS_MEMBERS_MAX 24 /* other hosts that are known at a time */
+#define LINKS_MEMBERS_MAX 24 /* maximum number of other hosts in the list */
 #define LINKS_MEMBERS_READ_NS (30 * NSEC_PER_SEC)
-#define LINKS_MEMBERS_FIRST_NS (3 * NSEC_PER_SEC) /* while few other hosts are known */
+/* Interval of reads while the list has few hosts. */
+#define LINKS_MEMBERS_FIRST_NS (3 * NSEC_PER_SEC)
 #define LINKS_MEMBERS_FEW 3
 
 struct links_members;

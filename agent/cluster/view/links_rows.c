@@ -8,9 +8,11 @@
 #include <string.h>
 
 #define TEXT_MAX 384
-#define LEGS_MAX 16	/* legs of a record */
-#define FAULTS_MAX 64	/* faults of a record */
-#define AGE_MAX_S 86400 /* an older record, or one of a clock that differs, has an unknown age */
+#define LEGS_MAX 16   /* legs of a record */
+#define FAULTS_MAX 64 /* faults of a record */
+/* A record that seems older than this has an unknown age, because its host's clock probably
+ * differs. */
+#define AGE_MAX_S 86400
 
 static json_t *text_of(const json_t *o, const char *name)
 {
@@ -52,7 +54,7 @@ static json_t *age_of(const json_t *record, uint64_t now_ms)
 	const json_int_t at = json_integer_value(json_object_get(record, "time_ms"));
 	json_int_t age;
 
-	if (at <= 0) /* the difference could overflow */
+	if (at <= 0) /* the difference of the two times could overflow */
 		return json_null();
 	age = ((json_int_t)now_ms - at) / 1000;
 	return age < AGE_MAX_S && age > -AGE_MAX_S ? json_integer(MAX_OF(age, 0)) : json_null();
@@ -63,7 +65,7 @@ static json_t *id_of(const json_t *host, const json_t *leg)
 	return json_sprintf("%s/%s", json_string_value(host), json_string_value(leg));
 }
 
-/* Names the source of a verdict that sessions of the host's workers have given. */
+/* Writes the source of a verdict that comes from sessions of the host's workers. */
 static json_t *session_of(const char *host)
 {
 	return json_sprintf("session of %s", host);
@@ -76,8 +78,8 @@ static bool is_by_session(const json_t *row)
 	return source && strncmp(source, "session of ", strlen("session of ")) == 0;
 }
 
-/* Returns whether the leg's host has no socket for probes on it, so that it answers none. Records
- * of older agents do not say so. */
+/* Returns whether the leg's host has no socket for probes on this leg, so that the leg answers no
+ * probes. Records of older agents lack this member. */
 static bool is_unprobed(const json_t *leg)
 {
 	return json_is_false(json_object_get(leg, "probed"));
@@ -91,7 +93,7 @@ static json_t *own_row(const char *host, const json_t *leg, const json_t *record
 	const char *verdict = verdict_of(leg);
 	bool by_session;
 
-	/* A host tells about its own leg only this. */
+	/* Of what a host writes about its own leg, only these members are used. */
 	if (strcmp(verdict, "ok") != 0 && strcmp(verdict, "own-leg") != 0)
 		verdict = "unknown";
 	by_session = strcmp(verdict, "ok") == 0 && json_is_true(json_object_get(leg, "session"));
@@ -119,7 +121,8 @@ static json_t *fault_row(const char *by, const json_t *fault, const json_t *reco
 	json_t *host = text_of(fault, "host"), *leg = text_of(fault, "leg"), *row;
 	const char *verdict = verdict_of(fault);
 
-	/* A host tells about the legs of others only this; "ok" if its sessions use the leg. */
+	/* Of what a host writes about another host's leg, only these members are used. The verdict
+	 * is "ok" if sessions of the writing host use the leg. */
 	if (strcmp(verdict, "peer-leg") != 0 && strcmp(verdict, "switch-between") != 0 &&
 	    strcmp(verdict, "ok") != 0)
 		verdict = "unknown";
@@ -141,7 +144,8 @@ int links_rows_add(json_t *list, const char *host, const char *text, size_t len,
 		if (r == 0 && i < LEGS_MAX)
 			r = json_array_append_new(list, own_row(host, o, record, now_ms));
 	json_array_foreach (json_object_get(record, "faults"), i, o)
-		/* A host tells about its own legs above. */
+		/* Skips entries about the writing host's own legs, because those come from its list
+		 * of own legs. */
 		if (r == 0 && i < FAULTS_MAX &&
 		    strcmp(json_string_value(json_object_get(o, "host")) ?: "", host) != 0)
 			r = json_array_append_new(list, fault_row(host, o, record, now_ms));
@@ -209,7 +213,7 @@ static int rank(const char *verdict)
 	return strcmp(verdict, "peer-leg") == 0 ? 2 : strcmp(verdict, "switch-between") == 0;
 }
 
-/* Another host's session uses the leg, so that only its probes are lost. */
+/* A session of another host uses the leg, so the leg works and only probes are lost. */
 static void take_session(json_t *row, const json_t *fault)
 {
 	if (strcmp(get(row, "verdict"), "own-leg") == 0)
@@ -217,14 +221,14 @@ static void take_session(json_t *row, const json_t *fault)
 	json_object_set_new(row, "verdict", json_string("ok"));
 	json_object_set_new(row, "source", session_of(get(fault, "by")));
 	json_object_set_new(row, "reason",
-			    json_sprintf("by sessions: %s has one with this leg, which answers no "
-					 "probes on UDP port 7410",
+			    json_sprintf("by sessions: %s has a session with this leg, although "
+					 "the leg answers no probes on UDP port 7410",
 					 get(fault, "by")));
 	json_object_set(row, "age_s", json_object_get(fault, "age_s"));
 }
 
-/* Counts the hosts that report the leg, and keeps the most certain verdict. What the host says
- * about its own leg counts more if it finds the fault there itself. */
+/* Counts the hosts that report the leg, and keeps the most certain verdict. If the leg's own host
+ * has found the fault, its verdict takes precedence. */
 static void take_fault(json_t *row, const json_t *fault)
 {
 	const json_int_t n = json_integer_value(json_object_get(row, "reports"));
@@ -235,8 +239,9 @@ static void take_fault(json_t *row, const json_t *fault)
 	json_object_set_new(row, "reports", json_integer(n + 1));
 	if (strcmp(get(row, "verdict"), "own-leg") == 0)
 		return;
-	/* The host's record may be older than its end, so its own sessions only prevent a verdict.
-	 */
+	/* The host may have stopped since it wrote its record. So its record about its own sessions
+	 * cannot prove that the leg works; it only prevents the verdict that the leg is at
+	 * fault. */
 	if (json_is_true(json_object_get(row, "session")) && strcmp(verdict, "peer-leg") == 0)
 		verdict = "unknown";
 	if (n == 0 || rank(verdict) > rank(get(row, "verdict"))) {
@@ -246,7 +251,7 @@ static void take_fault(json_t *row, const json_t *fault)
 	}
 }
 
-/* Returns whether all legs of the row's host have that verdict by others. */
+/* Returns whether other hosts have given all legs of the row's host that verdict. */
 static bool all_silent(const json_t *rows, const char *host)
 {
 	const json_t *row;
@@ -280,9 +285,10 @@ static json_t *explain(const json_t *rows, const json_t *row)
 				    "it",
 				    get(row, "source"));
 	if (strcmp(verdict, "peer-leg") != 0)
-		return json_sprintf("leg-unreachable: %s gets no answer from this leg, and no "
-				    "third host could be asked whose leg is at fault",
-				    get(row, "source"));
+		return json_sprintf(
+			"leg-unreachable: %s gets no answer from this leg, and no third host was "
+			"available to find out which of the two legs is at fault",
+			get(row, "source"));
 	if (all_silent(rows, get(row, "host")))
 		return json_string("leg-unreachable: no leg of this host answers: the host is "
 				   "down, or its agent is stopped");

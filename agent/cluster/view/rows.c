@@ -119,7 +119,7 @@ static json_t *value_of(const json_t *v, enum type type)
 	return NULL;
 }
 
-/* Returns a new object that has exactly these members, with values from o. */
+/* Returns a new object with exactly the listed members; the values come from o. */
 static json_t *filter(const json_t *o, const struct member *members)
 {
 	json_t *row = json_object();
@@ -182,10 +182,10 @@ static json_t *why_unknown(const struct rows_host *h, const json_t *summary)
 
 	if (!h->alive)
 		return json_sprintf("lease-ended: the agent of this host has not renewed its "
-				    "lease; the row shows the values of %s",
+				    "lease; the row shows the last values, of %s",
 				    of);
 	return json_sprintf("summary-old: the agent of this host has not written a summary in the "
-			    "last %d s, or its clock differs; the row shows the values of %s",
+			    "last %d s, or its clock differs; the row shows the last values, of %s",
 			    ROWS_AGE_MAX_S, of);
 }
 

@@ -24,7 +24,8 @@ struct view {
 	char *own; /* a copy of setup.own */
 	enum record_kind reads;
 	unsigned page; /* maximum number of keys to read at a time */
-	bool skips;    /* reads only the name of a key whose value exceeds the limit of an answer */
+	bool skips; /* reads the next key without its value, because the value exceeds the limit of
+		       an answer */
 	char next[KV_KEY_MAX], end[KV_KEY_MAX];
 	struct alive alive[RECORDS_HOSTS_MAX]; /* sorted by strcmp(), as the keys are */
 	size_t n_alive;
@@ -36,7 +37,8 @@ struct view {
 	size_t n_pools, n_owned[POOLS_MAX], n_squatted[POOLS_MAX];
 };
 
-/* Makes the list of links. If the store does not answer, it has what this host has found. */
+/* Makes the list of links. If the store does not answer, the list has only the results of this
+ * host. */
 static json_t *links_answer(struct view *v, bool complete)
 {
 	json_t *rows = json_array();
@@ -156,9 +158,9 @@ static void begin(struct view *v, enum record_kind kind)
 	record_key_end(kind, v->cluster, v->end);
 }
 
-/* Sets `next` to the key after the last one of the page. Returns whether there is another page, or
- * -EBADMSG if the store does not name its keys in ascending order, because reading would then never
- * end. */
+/* Sets `next` to the smallest key after the last key of this page. Returns whether there is another
+ * page, or -EBADMSG if the store does not name its keys in ascending order, because reading would
+ * then never end. */
 static int advance(struct view *v, const struct kv_answer *a)
 {
 	const char *last = a->n_pairs ? a->pairs[a->n_pairs - 1].key : "";
@@ -240,7 +242,8 @@ static void on_page(void *user, const struct kv_answer *a)
 	if (r >= 0)
 		r = advance(v, a);
 	if (r == -EBADMSG) {
-		end(v, CLUSTER_WRONG, "the store returned keys in the wrong order");
+		end(v, CLUSTER_WRONG,
+		    "the store returned its keys in the wrong order");
 		return;
 	}
 	if (r > 0) {
@@ -393,7 +396,8 @@ static void on_pools(void *user, const struct kv_answer *a)
 	config = pools_parse(p && p->value ? p->value : "", p ? p->len : 0);
 	if (!config) {
 		end(v, CLUSTER_WRONG,
-		    "the cluster's key config has a form that this version does not know");
+		    "this version cannot parse the key config of the cluster; another version of "
+		    "Plenum may have written it");
 		return;
 	}
 	for (size_t i = 0;

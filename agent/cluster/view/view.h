@@ -17,11 +17,11 @@ struct view_setup {
 	const char *cluster, *host;
 	uint64_t id; /* id of the request */
 	enum rows_kind kind;
-	/* ROWS_LINKS: the record of this host, which is shown alone if the store does not answer;
-	 * NULL: none. It is copied. */
+	/* For ROWS_LINKS: the record of this host; NULL: none. If the store does not answer, the
+	 * list has only this record. The view copies it. */
 	const char *own;
-	/* Called at the end with the answer as JSON, or with text NULL and the trouble. The callee
-	 * frees the view afterwards. */
+	/* Called at the end: with the answer as JSON, or with text NULL and the kind of failure.
+	 * The callee frees the view afterwards. */
 	void (*on_end)(void *user, struct view *v, const char *text, enum cluster_trouble trouble,
 		       const char *why);
 	void *user;
