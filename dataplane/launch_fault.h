@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A part of the interface between agent and worker (launch.h): faults that a worker injects into
- * its packets, as if the network had caused them. */
+ * its packets, with the effect of a faulty network. */
 #ifndef PLENUM_DATAPLANE_LAUNCH_FAULT_H
 #define PLENUM_DATAPLANE_LAUNCH_FAULT_H
 

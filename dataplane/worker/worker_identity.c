@@ -28,8 +28,8 @@ void worker_identity_fill(struct launch_config *cfg, struct rudp_host_key *ret)
 	explicit_bzero(cfg->host_secret, sizeof(cfg->host_secret));
 }
 
-/* Returns whether the host is revoked. A revocation of a name with a domain applies to the name
- * without it, and the reverse, as the rights of clients do. */
+/* Returns whether the host is revoked. As with the rights of clients, a revocation of a name with a
+ * domain also applies to the name without the domain, and the reverse. */
 static bool is_revoked(const struct launch_config *cfg, const char *host, uint64_t epoch)
 {
 	for (uint32_t i = 0; i < cfg->n_revoked; i++)
@@ -44,8 +44,8 @@ static int refuse(struct rudp_peer *ret, int code, const char *word)
 	return code;
 }
 
-/* A peer without proof. It may claim any name, so the check of the name stops only a host that
- * keeps its own. */
+/* The peer has no proof of its identity, so it may claim any name. The check of the name only
+ * refuses a revoked host that still uses its real name. */
 static int check_unproven(const struct launch_config *cfg, const char *host, struct rudp_peer *ret)
 {
 	if (cfg->identity == LAUNCH_IDENTITY_REQUIRE)
@@ -108,7 +108,7 @@ void worker_identity_revoke(struct worker *w, const char *host, uint64_t epoch)
 	log_notice("the identity of %s is revoked; %d sessions end", host, n);
 }
 
-/* The reason of a refusal by the peer, for the operator of this host. */
+/* Writes the reason why the peer refuses this host, for the operator of this host. */
 static void format_of_peer(const char *host, const char *ip, int code, const char *word, char *text,
 			   size_t size)
 {
@@ -120,8 +120,8 @@ static void format_of_peer(const char *host, const char *ip, int code, const cha
 			 host, ip);
 	else if (code == -EKEYEXPIRED)
 		snprintf(text, size,
-			 "identity-expired: the certificate of %.40s, this host, has expired, says "
-			 "%.40s (%s); run 'plenum cluster identity' on this host",
+			 "identity-expired: the certificate of this host, %.40s, has expired, as "
+			 "%.40s (%s) reports; run 'plenum cluster identity' on this host",
 			 word, host, ip);
 	else if (code == -EKEYREVOKED)
 		snprintf(
@@ -131,8 +131,8 @@ static void format_of_peer(const char *host, const char *ip, int code, const cha
 			word, host, ip);
 	else if (code == -EBADE)
 		snprintf(text, size,
-			 "identity-name: the certificate of this host is of %.30s, so %.30s (%s) "
-			 "refuses it; run 'plenum cluster identity' on this host",
+			 "identity-name: the certificate of this host is for the name %.30s, so "
+			 "%.30s (%s) refuses this host; run 'plenum cluster identity' on this host",
 			 word, host, ip);
 	else
 		snprintf(text, size,
@@ -142,7 +142,7 @@ static void format_of_peer(const char *host, const char *ip, int code, const cha
 			 host, ip);
 }
 
-/* The reason of a refusal by this host. */
+/* Writes the reason why this host refuses the peer. */
 static void format_own(const char *host, const char *ip, int code, const char *word, char *text,
 		       size_t size)
 {
@@ -164,7 +164,8 @@ static void format_own(const char *host, const char *ip, int code, const char *w
 			 word, ip);
 	else if (code == -EBADE)
 		snprintf(text, size,
-			 "identity-name: %s claims to be %.30s, but its certificate is of %.30s",
+			 "identity-name: %s claims to be %.30s, but its certificate is for the "
+			 "name %.30s",
 			 ip, host, word);
 	else
 		snprintf(text, size,

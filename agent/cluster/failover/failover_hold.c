@@ -179,7 +179,7 @@ static void step(struct failover_hold *h)
 	struct failover_request q;
 	uint64_t now = clock_boot_ns(), due = now;
 
-	/* struct member has a lease of its own, which lasts longer. When that lease has ended, the
+	/* The registration (member.h) uses another, longer lease. When that lease has ended, the
 	 * registration of this host still exists for a while. */
 	if (registration)
 		h->registration = registration;

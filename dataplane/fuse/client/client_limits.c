@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Holds back the requests of a mount that exceed its limits of throughput and of operations. They
- * wait in this client, in the order in which they came, and use nothing of the server. All workers
- * of the mount share the limits and the buckets, which are in the head of the mount's state.
+ * wait in the client in their order of arrival, so they occupy no memory and no processor at the
+ * server. All workers of the mount share the limits and the buckets, which are in the head of the
+ * mount's state.
  */
 #include "dataplane/fuse/client/fuse_client_internal.h"
 
@@ -57,8 +58,8 @@ static bool unlocks(const struct client_slot *s)
 	return lk.lk.type == F_UNLCK;
 }
 
-/* Returns whether the limits apply to the request. A program that ends, or frees something for
- * others, never waits for them. */
+/* Returns whether the limits apply to the request. They do not apply to requests that end a use,
+ * such as close and unlock, because other programs may wait for these. */
 static bool is_limited(const struct client_slot *s)
 {
 	switch (s->opcode) {
@@ -97,28 +98,30 @@ static int hold(struct fuse_client *f, struct client_slot *s, uint64_t due_ns)
 	return -ENOMEM;
 }
 
-/* Returns whether the request starts although its units are not paid yet. Later requests then wait
- * for longer, so the average stays the same. */
+/* Returns whether the request starts before the limit allows it. Later requests then wait longer,
+ * so the average rate stays the same. */
 static bool starts_unpaid(const struct fuse_client *f, const struct client_slot *s, uint64_t due_ns)
 {
-	/* The predecessor or the former session may have sent the request. The server finds it in
-	 * its record of the last requests only if it arrives soon; otherwise it would be executed
-	 * twice. */
+	/* The predecessor may have sent this request, or this client may have sent it in the former
+	 * session. The server recognises the repetition only while the request is among its latest
+	 * ones. So a late repetition would be executed twice. */
 	if (client_slot_is_resent(s))
 		return true;
-	/* A kernel without resending would leave the program without a reply for ever. */
+	/* The worker ends now. If the kernel cannot resend requests to its successor, the program
+	 * would never get a reply. */
 	if (f->limits.stopping)
 		return true;
 	return f->limits.n_too_many > 0 && due_ns < f->limits.now_ns + CLIENT_RATE_AHEAD_NS;
 }
 
-/* Counts the requests that must start so that those which wait leave free slots and buffers. A
- * request that the kernel cannot pass to the client for lack of them waits, even if no limit
- * applies to it. */
+/* Counts how many held requests must start in spite of the limit, so that free slots and buffers
+ * remain. Without them the kernel could pass no request to the client, not even one without a
+ * limit. */
 static void count_too_many(struct fuse_client *f)
 {
 	const unsigned slots = CLIENT_SLOTS - CLIENT_SLOTS_INTERNAL - FREE_SLOTS;
-	const unsigned bufs = CLIENT_POOL_BUFS - 1 - FREE_BUFS; /* one is for the next read */
+	const unsigned bufs =
+		CLIENT_POOL_BUFS - 1 - FREE_BUFS; /* one buffer is for the next read */
 	unsigned n = 0, n_large = 0;
 
 	for (const struct client_slot *s = f->pending.next; s != &f->pending; s = s->next) {
@@ -153,13 +156,14 @@ static int limits_holds(struct fuse_client *f, struct client_slot *s)
 	if (s->held_ns == 0)
 		return 0;
 	__atomic_fetch_add(&l->waited_ns, now_ns - MIN_OF(s->held_ns, now_ns), __ATOMIC_RELAXED);
-	/* The request begins now: timeouts and leases count from here. */
+	/* The request starts now, so its timeout and its leases count from now. */
 	s->arrived_ns = now_ns;
 	s->held_ns = 0;
 	return 0;
 }
 
-/* A READ at the end of a file returns less than it asked for, and must not count for more. */
+/* A READ at the end of a file returns fewer bytes than it requests, so gives back the units of the
+ * rest. */
 static void limits_reply(struct fuse_client *f, struct client_slot *s, void *msg, size_t len)
 {
 	struct client_shared_limits *l = shared_of(f);
@@ -179,11 +183,12 @@ static void limits_flush(struct fuse_client *f, uint64_t now_ns)
 		f->flush_wanted = true;
 	if (!f->flush_wanted)
 		return;
-	f->limits.due_ns = UINT64_MAX; /* the requests that stay behind set it again */
+	f->limits.due_ns = UINT64_MAX; /* the requests that must still wait set it again */
 	count_too_many(f);
 }
 
-/* Without a server nothing can start, so the client would be called again at once. */
+/* Without a session no request can start. A due time would only make the loop call the client again
+ * and again. */
 static uint64_t limits_due(struct fuse_client *f, uint64_t now_ns)
 {
 	if (f->link != CLIENT_READY)
@@ -191,7 +196,8 @@ static uint64_t limits_due(struct fuse_client *f, uint64_t now_ns)
 	return f->limits.due_ns == UINT64_MAX ? UINT64_MAX : MAX_OF(f->limits.due_ns, now_ns);
 }
 
-/* Sets one limit. Requests that started under another limit need not be paid at the new rate. */
+/* Sets one limit. Requests that have started under the former limit do not delay later requests at
+ * the new rate. */
 static void set_rate(struct client_shared_limits *l, uint64_t *per_s, uint64_t *paid_ns,
 		     uint64_t to, uint64_t now_ns)
 {
@@ -216,7 +222,8 @@ static bool is_some(const struct launch_limits *l)
 	return l->bytes_per_s > 0 || l->operations_per_s > 0;
 }
 
-/* The owner sets the limits, because only its configuration has them. */
+/* Only the owner of the mount sets the limits, because mount workers do not have them in their
+ * configuration. */
 void client_limits_start(struct fuse_client *f, uint64_t now_ns)
 {
 	f->limits.now_ns = now_ns;
@@ -247,8 +254,8 @@ void fuse_client_set_limits(struct fuse_client *f, const struct launch_limits *t
 	const bool was_on = f->limits.is_on;
 
 	set(f, to, client_clock_refresh(f, f->limits.now_ns));
-	/* The stage stays on when the limits go, for the requests that it or a mount worker
-	 * holds. */
+	/* The stage stays active after an apply has removed the limits, because this worker or a
+	 * mount worker may still hold requests. */
 	f->limits.is_on = is_some(to) || client_limits_held(f) > 0 || (was_on && f->dispatch);
 	f->limits.due_ns = f->limits.is_on ? 0 : UINT64_MAX;
 	client_stages_select(f);

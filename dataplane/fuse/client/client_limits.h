@@ -16,8 +16,10 @@ struct fuse_client;
 struct client_limits {
 	bool is_on;
 	uint64_t now_ns;     /* time of this turn */
-	uint64_t due_ns;     /* when a request that is held back may start; UINT64_MAX: none is */
-	unsigned n_too_many; /* requests that must start now to leave room for others */
+	uint64_t due_ns;     /* when the next request that is held back may start; UINT64_MAX: no
+				request is held back */
+	unsigned n_too_many; /* how many requests must start now in spite of the limits, so that
+				slots and buffers remain free */
 	bool stopping;	     /* the worker ends: no request is held back */
 };
 
@@ -29,8 +31,8 @@ void client_limits_stop(struct fuse_client *f);
 bool client_limits_hold(const struct client_slot *s);
 /* Returns how many requests the limits hold back in this worker. */
 unsigned client_limits_held(const struct fuse_client *f);
-/* Counts data that the client has gathered. They are sent later, and without waiting for a limit,
- * because another client may wait for the lease of the file. */
+/* Counts data that the client has gathered. The client sends these data later, without waiting for
+ * a limit, because another client may wait for the lease of the file. */
 void client_limits_count(struct fuse_client *f, uint64_t bytes, uint64_t now_ns);
 /* Returns whether a request would have to wait for a limit now. */
 bool client_limits_exceeded(const struct fuse_client *f, uint64_t now_ns);

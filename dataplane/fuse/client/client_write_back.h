@@ -30,16 +30,16 @@ struct client_write_back_file {
 	struct client_node *node; /* pinned */
 	uint64_t fh;		  /* the kernel's file handle */
 	uint64_t unique;	  /* ASKING: the WRITE that asks */
-	uint64_t asked_ns;	  /* when it was taken from the kernel */
+	uint64_t asked_ns;	  /* when the client has read that WRITE from the kernel */
 	uint64_t end;		  /* offset at which the next write must begin */
 	uint32_t last_len;	  /* length of the last write */
 	uint64_t until_ns;	  /* when to send the data and to return the lease */
 	uint64_t retry_ns;	  /* after a transient error: when to try again */
 	bool flush;		  /* other requests wait until the data are sent */
 	bool sent;		  /* a request for the file is in flight */
-	bool returning;		  /* it is the one that returns the lease */
+	bool returning;		  /* the request in flight returns the lease */
 	bool again;		  /* return the lease once more, because it was granted meanwhile */
-	unsigned buf;		  /* otherwise, the buffer that it sends */
+	unsigned buf;		  /* otherwise, the index of the buffer that the request sends */
 };
 
 struct client_write_back {
@@ -66,7 +66,7 @@ bool client_write_back_asks(const struct fuse_client *f, const struct client_slo
 /* Returns whether the client holds data of the file. */
 bool client_write_back_has(const struct fuse_client *f, const struct client_node *node);
 /* Returns whether closed files must not be reported to the server yet, because data written by them
- * were not sent; the data are then sent next. */
+ * are not sent yet. If so, the client sends these data next. */
 bool client_write_back_delays_release(struct fuse_client *f);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Answers which data write-back holds. This is apart from client_write_back.c, because modules that
- * client_write_back.c calls ask it too. */
+/* Tells which data write-back holds. This file is separate from client_write_back.c, because
+ * modules below client_write_back.c need the answer too. */
 #include "dataplane/fuse/client/client_write_back.h"
 #include "dataplane/fuse/client/fuse_client_internal.h"
 

@@ -216,7 +216,7 @@ void rudp_noise_done(struct rudp_noise *ns)
 	rudp_noise_wipe(ns, sizeof(*ns));
 }
 
-/* Mixes the secret that a pair of keys gives: MixKey(DH(own, other)). */
+/* Mixes the common secret of a pair of keys: MixKey(DH(own, other)). */
 static int mix_dh(struct rudp_noise *ns, const uint8_t own[KEY], const uint8_t other[KEY])
 {
 	uint8_t secret[KEY];

@@ -55,11 +55,12 @@ struct rudp_noise_keys { /* result of Split(), for the side that calls it */
 int rudp_noise_init(struct rudp_noise *ns, enum rudp_cipher cipher, bool initiator,
 		    const uint8_t psk[RUDP_NOISE_KEY_BYTES], const void *prologue, size_t len);
 /* Begins IKpsk1. own: this side's static keys. rs: the responder's static key, or NULL for the
- * responder itself. Returns as rudp_noise_init(). */
+ * responder itself. Returns the same values as rudp_noise_init(). */
 int rudp_noise_init_ik(struct rudp_noise *ns, enum rudp_cipher cipher,
 		       const uint8_t psk[RUDP_NOISE_KEY_BYTES], const struct rudp_noise_pair *own,
 		       const uint8_t *rs, const void *prologue, size_t len);
-/* Returns how many bytes the message has in addition to its payload. first: the initiator's. */
+/* Returns how many bytes the message has in addition to its payload. first: true for the
+ * initiator's message. */
 static inline size_t rudp_noise_overhead(bool ik, bool first)
 {
 	return ik && first ? RUDP_NOISE_IK_OVERHEAD : RUDP_NOISE_OVERHEAD;
@@ -75,7 +76,7 @@ int rudp_noise_write(struct rudp_noise *ns, const uint8_t e[RUDP_NOISE_KEY_BYTES
  * Returns 0, -EIO, or -EBADMSG if the message is too short or was made with another key. After a
  * failure ns is invalid. */
 int rudp_noise_read(struct rudp_noise *ns, const uint8_t *msg, size_t len, uint8_t *ret_payload);
-/* Reads the first message of IKpsk1 by whichever of n pre-shared keys it was made with. The key of
+/* Reads the first message of IKpsk1, which was made with any one of n pre-shared keys. The key of
  * rudp_noise_init_ik() does not count. The static keys are used once, so a wrong key costs little.
  * Returns as rudp_noise_read(), with the key's index in *ret_key. */
 int rudp_noise_read_keys(struct rudp_noise *ns, const uint8_t (*psks)[RUDP_NOISE_KEY_BYTES],

@@ -22,11 +22,11 @@
 /* A failed handshake with identities costs this many times as much: the server multiplies with its
  * static key before it can see that the cluster's key is wrong. */
 #define IDENTITY_COSTS 4U
-/* Cost of a handshake that is accepted, or that is refused only because the mount is moving or
+/* The cost of a handshake that the server accepts, or refuses only because the mount is moving or
  * another worker serves it. */
 #define ACCEPTED_COST_NS (NSEC_PER_SEC / 512)
 
-/* A HELLO with a valid cookie, and what is known about it. */
+/* A HELLO with a valid cookie, and the results of its checks. */
 struct hello_in {
 	unsigned port;
 	const struct datagram_addr *src;
@@ -336,7 +336,8 @@ static const char *body_open(const struct rudp *r, struct hello_in *in, const ui
 	return wire_get_hello_body(body, len, &in->b) ? "bad-hello" : NULL;
 }
 
-/* Asks the application who the client is. Returns as session_accept(). */
+/* Asks the application to check the identity of the client. Returns the same values as
+ * session_accept(). */
 static int client_identify(struct rudp *r, struct hello_in *in, char word[WIRE_REFUSE_TEXT_MAX + 1])
 {
 	int res;

@@ -15,7 +15,7 @@
 #define RUDP_ANSWER_MAX                                                               \
 	(RUDP_PROOF_MAX + WIRE_ACCEPT_BODY_BYTES + WIRE_ADDRS_MAX * WIRE_ADDR_BYTES + \
 	 RUDP_NOISE_OVERHEAD)
-/* The same for HELLO. */
+/* Maximum number of bytes of the sealed body of a HELLO. */
 #define RUDP_HELLO_MAX \
 	(RUDP_PROOF_MAX + WIRE_HELLO_BODY_BYTES + WIRE_HELLO_APP_MAX + RUDP_NOISE_IK_OVERHEAD)
 _Static_assert(RUDP_HELLO_MAX <= RUDP_ANSWER_MAX, "rudp_handshake.body has space for both");

@@ -512,8 +512,8 @@ static int accept_get(const struct rudp_handshake *o, const uint8_t *body, size_
 	return wire_get_accept_body(body + n, len - n, ret);
 }
 
-/* Asks the application whether it accepts this server. Otherwise handles the server like one that
- * refuses this client. */
+/* Asks the application whether it accepts this server. If it does not, the client acts as if the
+ * server had refused it. */
 static bool server_accepted(struct rudp_session *s, const struct rudp_path *p,
 			    const struct rudp_proof *proof, uint64_t now)
 {
@@ -553,8 +553,8 @@ static int accept_rx(struct rudp_session *s, struct rudp_path *p, const struct w
 
 	if (s->state != SESSION_CONNECTING)
 		return -EBADMSG; /* a second answer: the session is up already */
-	/* Decode nothing that has no proof of the key: `proof` and the code below belong to a
-	 * sealed answer. */
+	/* Do not decode an answer whose sender has not proved the key: `proof` and the code below
+	 * are for sealed answers. */
 	if (answer_open(s, c, data, len, body, &body_len, &authenticated) ||
 	    (!authenticated && s->r->cfg.security != RUDP_SECURITY_NONE) ||
 	    accept_get(s->handshake, body, body_len, &proof, &a))

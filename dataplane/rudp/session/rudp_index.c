@@ -59,7 +59,7 @@ static struct key key_of(const struct rudp_session *s, enum rudp_index which)
 static struct list *chain_of(const struct rudp *r, enum rudp_index which, struct key key)
 {
 	const uint64_t in[4] = {which, key.a, key.b, key.peer};
-	/* most keys have no proven peer */
+	/* most peers have proved no name */
 	uint64_t hash = rudp_hash(r, in, key.peer ? sizeof(in) : sizeof(in) - sizeof(in[3]));
 
 	return &r->index[(size_t)which * (r->index_mask + 1) + (hash & r->index_mask)];

@@ -26,7 +26,7 @@ void rudp_index_add_number(struct rudp_session *s);
 void rudp_index_drop(struct rudp_session *s);
 /* Returns the session that this HELLO created, or NULL if there is none. */
 struct rudp_session *rudp_index_hello(const struct rudp *r, uint64_t hash);
-/* Returns a hash of the name that the peer has proven; 0: none. */
+/* Returns a hash of the host name that the peer has proved; 0: the peer has proved no name. */
 uint64_t rudp_index_peer(const struct rudp *r, const struct rudp_peer *peer);
 struct rudp_session *rudp_index_client(const struct rudp *r, uint64_t identity, uint64_t number,
 				       uint64_t peer);

@@ -12,9 +12,10 @@
 #define KEY IDENTITY_KEY_BYTES
 #define SIGNATURE 64
 #define FORM_VERSION 1
-#define TEXT_MAX 32 /* with the NUL, which is signed too */
+#define TEXT_MAX 32 /* length with the final NUL, which is part of the signed data */
 
-/* Each kind of signed data begins with its own text, so that no signature is valid for two. */
+/* Each kind of signed data begins with a different text, so that a signature of one kind is not
+ * valid for another kind. */
 static const char permission_text[TEXT_MAX] = "plenum host permission 1";
 static const char certificate_text[TEXT_MAX] = "plenum host certificate 1";
 static const char revocation_text[TEXT_MAX] = "plenum host revocation 1";
@@ -143,7 +144,7 @@ static uint64_t get64(const uint8_t *p)
 	return be64toh(v);
 }
 
-/* A name of a host, as the configuration has it. */
+/* Returns whether the text is valid as the name of a host in the configuration. */
 static bool name_good(const char *name, size_t size)
 {
 	const size_t len = strnlen(name, size);
@@ -159,7 +160,7 @@ static bool name_good(const char *name, size_t size)
 	return true;
 }
 
-/* Writes what all kinds begin with. */
+/* Writes the members with which all kinds of signed data begin. */
 static int head_put(uint8_t *p, const char *host, uint64_t epoch)
 {
 	char name[PLENUM_NAME_MAX] = "";

@@ -38,7 +38,8 @@ struct identity_card { /* contents of a valid certificate */
 	uint8_t key[IDENTITY_KEY_BYTES];
 };
 
-struct identity_revocation { /* refuses the certificates of this host up to this epoch */
+struct identity_revocation { /* the revocation refuses all certificates of the host up to this epoch
+			      */
 	char host[PLENUM_NAME_MAX];
 	uint64_t epoch;
 };
@@ -69,11 +70,11 @@ int identity_certify(const uint8_t permission[IDENTITY_PERMISSION_BYTES],
 		     const uint8_t secret[IDENTITY_KEY_BYTES],
 		     const uint8_t host_public[IDENTITY_KEY_BYTES],
 		     uint8_t ret[IDENTITY_CERTIFICATE_BYTES]);
-/* Signs a revocation. Returns as identity_permit(). */
+/* Signs a revocation. Returns the same values as identity_permit(). */
 int identity_revoke(const struct identity_pair *signer, const char *host, uint64_t epoch,
 		    uint8_t ret[IDENTITY_REVOCATION_BYTES]);
 
-/* Checks the form and both signatures. Returns 0, -EBADMSG, or -EKEYEXPIRED, with which ret is
+/* Checks the form and both signatures. Returns 0, -EBADMSG, or -EKEYEXPIRED; in this case ret is
  * valid too. now_s: seconds since 1970. */
 int identity_check(const uint8_t *p, size_t len, const uint8_t cluster[IDENTITY_KEY_BYTES],
 		   uint64_t now_s, struct identity_card *ret);
@@ -81,8 +82,8 @@ int identity_check(const uint8_t *p, size_t len, const uint8_t cluster[IDENTITY_
 int identity_check_revocation(const uint8_t *p, size_t len,
 			      const uint8_t cluster[IDENTITY_KEY_BYTES],
 			      struct identity_revocation *ret);
-/* Returns whether a revocation in the list applies to that certificate. A name with a domain and
- * one without are the same host, as in the rights of clients. */
+/* Returns whether a revocation in the list applies to that certificate. As with the rights of
+ * clients, a name with a domain and the same name without it mean the same host. */
 bool identity_is_revoked(const struct identity_revocation *list, unsigned n, const char *host,
 			 uint64_t epoch);
 /* Returns the highest epoch in the list that applies to the host; 0: none. */

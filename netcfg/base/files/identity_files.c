@@ -84,10 +84,11 @@ struct revoked_list {
 	const uint8_t *cluster;
 	struct identity_revocation *list;
 	unsigned n;
-	/* The lines to keep: those of other hosts than `but`. NULL: none are kept. */
+	/* Collects the lines of all hosts except `but`, which stay in the file. NULL: no line
+	 * stays. */
 	FILE *keep;
 	const char *but;
-	const char *known; /* a line to look for, which is valid */
+	const char *known; /* a valid line whose presence in the file is checked */
 	bool found;
 };
 
@@ -268,7 +269,7 @@ static int folder_make(const char *dir, const char *former, const struct identit
 	return r ? r : revoked_copy(former, dir);
 }
 
-/* Returns 0 if the folder is absent, has no cluster's key, or has this one. */
+/* Returns 0 if the folder is absent, has no key of a cluster, or has this key. */
 static int check_cluster(const char *dir, const struct identity *i)
 {
 	uint8_t key[IDENTITY_KEY_BYTES];
@@ -292,7 +293,7 @@ int identity_write(const char *dir, const struct identity *i)
 		r = -ENOMEM;
 	if (r < 0)
 		return r;
-	folder_remove(new); /* of a command that was killed */
+	folder_remove(new); /* the new folder of a command that was killed */
 	r = folder_make(new, dir, i);
 	if (r == 0 && renameat2(AT_FDCWD, new, AT_FDCWD, dir, RENAME_NOREPLACE) < 0) {
 		if (errno != EEXIST || renameat2(AT_FDCWD, new, AT_FDCWD, dir, RENAME_EXCHANGE) < 0)

@@ -46,19 +46,19 @@ bool client_locks_interrupt(struct fuse_client *f, uint64_t unique);
 
 /* ---- client_write_back.c ---- */
 
-/* Call when the server has executed the WRITE in slot s: learns of the lease, and removes its
- * number from the answer. */
+/* Call when the server has executed the WRITE in slot s. If the answer has the number of a lease,
+ * records the lease, and removes the number from the answer. */
 void client_write_back_written(struct fuse_client *f, const struct client_slot *s,
 			       struct client_answer *a);
-/* Processes the answer to a request of the stage; msg is NULL if the session ended. */
+/* Processes the answer to a request that write-back has sent; msg is NULL if the session ended. */
 void client_write_back_answered(struct fuse_client *f, const struct client_slot *s, void *msg,
 				size_t len);
 /* Returns whether a close of the file must wait: the client holds data of it, or must report an
  * error to the program. */
 bool client_write_back_waits_at_close(const struct fuse_client *f, const struct client_node *node,
 				      const struct client_file *file);
-/* Call after the unmount, or before this worker stops: sends all held data. Returns true if there
- * is some left. */
+/* Call after the unmount, or before this worker stops: sends held data. Returns true while some
+ * data are not sent yet. */
 bool client_write_back_delays_goodbye(struct fuse_client *f);
 /* Call when the mount has ended and the server did not come back: drops all held data, with a log
  * line. */

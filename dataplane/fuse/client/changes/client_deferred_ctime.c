@@ -3,9 +3,10 @@
  * Deferred ctime updates: unpackers and copy tools send SETATTRs of an owner, group or mode that
  * the file already has. If the server has leased the file to the client and leaves permission
  * checks to the client's kernel, the client knows that such a request changes only the ctime. As
- * POSIX allows, it only marks the ctime for update. The next change of the file updates the ctime;
- * if no change follows, the client sends an update after a few milliseconds, or before a request
- * that would show the file. Until then the mark is kept in the mount's state.
+ * POSIX allows, it only marks the ctime for update. The next change of the file at the server
+ * updates the ctime. If no change follows, the client sends an update after a few milliseconds, or
+ * earlier if another request would show the file's attributes. Until then the mark is kept in the
+ * mount's state.
  */
 #include "dataplane/fuse/client/changes/client_changes.h"
 
@@ -131,8 +132,8 @@ static bool may_show_any_file(const struct client_slot *s)
 }
 
 /* Makes a request that would show or change a file with a deferred ctime wait until the server has
- * updated the ctime. A READ does not wait, nor does a WRITE or SETATTR, which updates the ctime
- * itself, unless an update is in flight. */
+ * updated the ctime. A READ does not wait. A WRITE or SETATTR updates the ctime itself, so it waits
+ * only while an update is in flight. */
 static int deferred_holds(struct fuse_client *f, struct client_slot *s)
 {
 	bool any = may_show_any_file(s), holds = false;

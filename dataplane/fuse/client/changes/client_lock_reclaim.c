@@ -34,7 +34,8 @@ static bool change_read(const uint8_t *req, struct change *ret)
 		memcpy(&flush, req + sizeof(in), sizeof(flush));
 		ret->opener = flush.unused & FUSE_PROTO_FLUSH_OPENER;
 		ret->lock.owner = flush.lock_owner;
-		/* A close by a process frees its locks, whichever open file has made them. */
+		/* When a process closes a file, it loses all its locks on the file, also those made
+		 * with other open files. */
 		ret->lock.file = ret->opener ? (uint32_t)flush.lock_owner - 1 : UINT32_MAX;
 		return true;
 	}
@@ -58,7 +59,8 @@ static bool disturbs(const struct change *a, const struct change *b)
 {
 	if (a->lock.nodeid != b->lock.nodeid)
 		return false;
-	/* The last close of an open file frees only locks that were made by it. */
+	/* The last close of an open file frees only the locks that programs have made with this
+	 * open file. */
 	if (a->opener || b->opener)
 		return a->lock.file == b->lock.file;
 	return a->lock.owner == b->lock.owner && a->lock.flock == b->lock.flock &&
@@ -96,7 +98,8 @@ static void note_set(struct client_ledger *l, const struct change *c, int error)
 		if (c->lock.flock)
 			client_ledger_free(l, &c->lock);
 		break;
-	case -EDEADLK: /* only fcntl(2) gets this error, and its locks are unchanged */
+	case -EDEADLK: /* only lock requests by fcntl(2) fail with this error, and they leave the
+			  locks unchanged */
 		break;
 	case -ENOLCK:
 		if (!c->lock.flock)
@@ -235,8 +238,8 @@ bool client_locks_reclaim(struct fuse_client *f)
 		 * another client may have got meanwhile. */
 		if (l->unread && client_has_room(f))
 			return false;
-		if (l->unread) /* the client answers no request before the reclaim has ended, so it
-				  reads none */
+		if (l->unread) /* the client cannot answer requests before the reclaim has ended, so
+				  it does not read them from the kernel */
 			client_locks_doubt_all(f);
 		prepare(f);
 		l->reclaim = CLIENT_RECLAIM_LOCKS;

@@ -3,8 +3,8 @@
  * The lock requests of a mount whose locks the server manages. If the server cannot grant a
  * blocking request at once, the request leaves its slot and waits in a table here. The server
  * reports all grants as the answer to one call that is always in flight (FUSE_PROTO_LOCK_WAIT).
- * After the loss of a session, the client sends the waiting requests again; the server then grants
- * those at once that have got their locks in the meantime.
+ * After the loss of a session, the client sends the waiting requests again; the server at once
+ * grants those whose locks it has assigned in the meantime.
  */
 #include "dataplane/fuse/client/changes/client_changes.h"
 #include "netcfg/base/log.h"
@@ -48,8 +48,8 @@ static void wait_remove(struct fuse_client *f, struct client_lock_wait *w)
 }
 
 /* Call when a program gets a lock: the program must see what other programs have written under
- * their locks. The kernel does not cache data on such mounts, but it caches attributes, which are
- * invalidated here. */
+ * their locks. The kernel does not cache data on such mounts, but it caches attributes, so this
+ * function invalidates the attributes. */
 static void lock_got(struct fuse_client *f, uint64_t nodeid)
 {
 	struct client_node *node = client_node_get(&f->nodes, nodeid);
@@ -93,8 +93,8 @@ static void wait_add(struct fuse_client *f, struct client_slot *s)
 
 	*w = (struct client_lock_wait){.unique = s->unique, .cancel = s->interrupted};
 	memcpy(w->req, s->req, sizeof(w->req));
-	/* The slot has the file handle of the server, which differs in the next session. So store
-	 * the kernel's handle. */
+	/* The request in the slot has the server's file handle, which the server may change in the
+	 * next session. So store the kernel's handle instead. */
 	memcpy(w->req + s->refs.fh_at[0], &s->refs.fhs[0], sizeof(s->refs.fhs[0]));
 	client_slot_free(f, s);
 	wait_todo(f);
@@ -204,7 +204,8 @@ static bool unlocked_take(struct fuse_client *f, const struct fuse_in_header *in
 		client_reply_error(f, in->unique, 0);
 		return true;
 	}
-	/* After ENOSYS the kernel sends no more FLUSH requests. Record that first. */
+	/* The reply ENOSYS makes the kernel stop sending FLUSH requests. Record this in the mount's
+	 * state before the reply. */
 	f->state.head->kernel &= ~(uint32_t)CLIENT_KERNEL_FLUSHES;
 	client_reply_error(f, in->unique, -ENOSYS);
 	return true;

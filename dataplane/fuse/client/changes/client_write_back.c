@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Write-back: programs that write a file in small pieces need one request for many pieces. The
- * first pieces go to the server. If they follow each other closely, a WRITE asks the server for the
- * lease of the file: then requests of other clients that would show or change the file wait. Under
- * the lease, the client answers each further piece at once, and gathers them. It sends the data
- * when a buffer is full, after some milliseconds, and before each other request that would show the
- * file or depend on it. It returns the lease by itself after the same time, so that the server need
- * not recall it.
+ * Write-back: gathers small consecutive writes of a program, so that one request to the server
+ * carries many of them. The first writes go to the server. If they follow each other closely, a
+ * WRITE asks the server for the lease of the file. While the client has the lease, the server makes
+ * requests of other clients wait if they would show or change the file. So the client can answer
+ * further small writes at once and keep their data. It sends the data when a buffer is full, after
+ * some milliseconds, and before any other request that would show the file or depend on it. It
+ * returns the lease after the same time, so the server need not ask for it.
  *
  * Held data and the number of the lease are in the mount's state, so that a successor sends them
  * before anything else. The server writes held data only while the lease lasts. Errors are kept
@@ -19,13 +19,13 @@
 #include <fcntl.h>
 #include <string.h>
 
-/* How long data are held, and how long the client keeps a lease. */
+/* How long the client holds data, and how long it keeps a lease. */
 #define WRITE_BACK_NS (20 * NSEC_PER_MSEC)
 /* Writes up to this size are held. */
 #define WRITE_BACK_BYTES (32U << 10)
 /* The client asks for a lease if a write follows the write before it within this time. */
 #define WRITE_BACK_CLOSE_NS (2 * NSEC_PER_MSEC)
-/* A lease that is granted later than this after the request is returned at once. */
+/* If the grant arrives later than this after the request, the client returns the lease at once. */
 #define WRITE_BACK_ANSWER_NS NSEC_PER_SEC
 #define WRITE_BACK_RETRY_NS (10 * NSEC_PER_MSEC)
 /* The lowest bit of the error that client_file.flags contains. */
@@ -51,8 +51,8 @@ static void file_end(struct fuse_client *f, struct client_write_back_file *w)
 
 /* ------------------------------------------------------------------ errors */
 
-/* Drops all data of the file, and keeps the error for the program that has written it. Each other
- * opener of the file gets an error from fsync. */
+/* Drops all held data of the file, and keeps the error for the program that has written the data.
+ * Other programs that have the file open get an error from fsync. */
 static void data_lose(struct fuse_client *f, struct client_write_back_file *w, int error)
 {
 	const struct client_held_file *held = &f->write_back.held.files[index_of(f, w)];
@@ -61,7 +61,8 @@ static void data_lose(struct fuse_client *f, struct client_write_back_file *w, i
 
 	if (!client_write_back_has_data(f, w))
 		return;
-	log_warning("%s: data that a program has written could not be sent to the server: %s",
+	log_warning("%s: the server did not accept data that a program has written, and the data "
+		    "are lost: %s",
 		    f->mount->path, strerror((int)code));
 	launch_stat_add(&f->stats->request_errors, 1);
 	client_node_lose(w->node);
@@ -106,8 +107,8 @@ static bool send_data(struct fuse_client *f, struct client_write_back_file *w)
 	unsigned i = index_of(f, w), b = client_held_first(h, i);
 	const struct client_held_file *held = &h->files[i];
 	const struct client_file *file = client_file_at(&f->files, held->file);
-	/* O_DIRECT: if the disk is full, the server answers with the error rather than with the
-	 * number of bytes that fitted. */
+	/* With O_DIRECT, the server answers with an error if the disk is full; without it, the
+	 * server would answer with the number of bytes that fitted. */
 	const struct fuse_write_in in = {.fh = file->server_fh,
 					 .offset = held->bufs[b].offset,
 					 .size = held->bufs[b].len,
@@ -151,7 +152,7 @@ static bool is_asking(const struct fuse_client *f, const struct client_write_bac
 	return false;
 }
 
-/* Sends what is due for the file. */
+/* Sends the held data or the return of the lease, if one of them is due for the file. */
 static void file_run(struct fuse_client *f, struct client_write_back_file *w, uint64_t now_ns)
 {
 	bool due = now_ns >= w->until_ns || w->state == CLIENT_WRITE_BACK_ENDING;
@@ -220,7 +221,7 @@ void client_write_back_answered(struct fuse_client *f, const struct client_slot 
 	struct client_answer a;
 
 	w->sent = false;
-	/* Without an answer, the next session begins with the same data. */
+	/* If the session ended before the answer, the next session begins with the same data. */
 	if (!msg)
 		return;
 	if (client_answer_read(msg, len, &a) < 0) {
@@ -250,7 +251,7 @@ void client_write_back_written(struct fuse_client *f, const struct client_slot *
 	memcpy(&in, s->req + sizeof(struct fuse_in_header), sizeof(in));
 	if (!w)
 		return;
-	/* All held data were sent before this WRITE. */
+	/* The client has sent all held data of the file before this WRITE. */
 	w->end = in.offset + out.size;
 	if (w->state == CLIENT_WRITE_BACK_LEASED)
 		return;
@@ -265,7 +266,7 @@ void client_write_back_written(struct fuse_client *f, const struct client_slot *
 	}
 	client_publish(&f->write_back.held.files[index_of(f, w)].lease, lease);
 	w->until_ns = f->clock_ns() + WRITE_BACK_NS;
-	/* After a late answer, the server may already have ended the lease. */
+	/* If the answer is late, the server may already have ended the lease. */
 	w->state = out.size == in.size && f->clock_ns() < w->asked_ns + WRITE_BACK_ANSWER_NS
 			   ? CLIENT_WRITE_BACK_LEASED
 			   : CLIENT_WRITE_BACK_ENDING;
@@ -336,9 +337,9 @@ static bool is_busy(const struct fuse_client *f, const struct client_node *n)
 	return false;
 }
 
-/* Holds the data of the WRITE. Returns false if it must go to the server. A pending request may
- * wait for held data, so nothing is held until it was sent. The time is read again here: if this
- * process was stopped meanwhile, the server may have ended the lease. */
+/* Holds the data of the WRITE. Returns false if it must go to the server. While a pending request
+ * waits for held data to be sent, the client holds no further data. The time is read again here: if
+ * this process was stopped meanwhile, the server may have ended the lease. */
 static bool data_hold(struct fuse_client *f, struct client_write_back_file *w,
 		      const struct fuse_in_header *in, const struct fuse_write_in *write)
 {
@@ -399,7 +400,8 @@ static bool write_back_take(struct fuse_client *f, const struct fuse_in_header *
 	if (!is_fit(f, in, &write, len, node, file))
 		return false;
 	w = client_write_back_find(f, node);
-	/* Held data are sent without waiting for a limit, so the program must wait here. */
+	/* The client sends held data without waiting for the mount's limits, so the program must
+	 * wait here instead. */
 	if (w && !client_limits_exceeded(f, now_ns) && data_hold(f, w, in, &write)) {
 		client_limits_count(f, write.size, now_ns);
 		reply.write.size = write.size;
@@ -440,8 +442,8 @@ static bool is_about_nodes(uint32_t opcode)
 	}
 }
 
-/* Makes a request wait until the data are sent that it may show or depend on. Answers requests that
- * report an error. */
+/* If a request may show held data or depend on them, makes it wait until the data are sent. Answers
+ * a request by which a program gets the error of an earlier write. */
 static int write_back_holds(struct fuse_client *f, struct client_slot *s)
 {
 	bool any = !is_about_nodes(s->opcode), waits = false;
@@ -502,8 +504,8 @@ void client_write_back_give_up(struct fuse_client *f)
 /* ------------------------------------------------------------------ the stage */
 
 /* Before any other request of a session, sends the data that were held before it, and returns the
- * leases. The server answers the return when no WRITE of the former session is in progress any
- * more. So no such WRITE overwrites what a program writes later. */
+ * leases. The server answers the return of a lease only when no WRITE of the former session is in
+ * progress. So such a WRITE cannot overwrite data that a program writes later. */
 static bool write_back_begin(struct fuse_client *f)
 {
 	bool is_done = true;
@@ -511,7 +513,7 @@ static bool write_back_begin(struct fuse_client *f)
 	for (unsigned i = 0; i < CLIENT_HELD_FILES && f->write_back.n_files > 0; i++) {
 		struct client_write_back_file *w = &f->write_back.files[i];
 
-		/* A file that asks for its lease has not sent held data. */
+		/* There are no held data of a file that is still asking for its lease. */
 		if (!w->state || w->state == CLIENT_WRITE_BACK_ASKING)
 			continue;
 		w->state = CLIENT_WRITE_BACK_ENDING;
@@ -541,8 +543,8 @@ static uint64_t write_back_due(struct fuse_client *f, uint64_t now_ns)
 	return due;
 }
 
-/* Adopts what a predecessor has held. The number of a lease may be unknown, so every lease on these
- * files is returned. */
+/* Adopts the data that a predecessor has held. This worker may not know the numbers of the leases,
+ * so it returns every lease on these files. */
 static void file_adopt(struct fuse_client *f, unsigned i)
 {
 	const struct client_held_file *held = &f->write_back.held.files[i];

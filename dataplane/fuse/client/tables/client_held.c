@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Keeps held data in the mount's state descriptor. A process that dies between any two instructions
- * leaves either the old data of a buffer or the old data and the new. */
+/* Keeps held data in the mount's state descriptor. If the process dies at any instruction, the
+ * buffer has either only its old data, or its old data and all new data. */
 #include "dataplane/fuse/client/tables/client_held.h"
 
 #include "netcfg/base/os/memfd.h"

@@ -7,9 +7,9 @@ static uint64_t units_ns(const struct client_rate *r, uint64_t units)
 	return MIN_OF(units, r->most) * NSEC_PER_SEC / r->per_s;
 }
 
-/* Returns whether the word is further ahead than the largest requests of all workers explain. The
- * limit was raised meanwhile, or another process has damaged the word: it then counts as paid, so
- * that no request waits for ever. */
+/* Returns whether the word is later than even the largest requests of all workers can make it. Then
+ * the limit was raised meanwhile, or another process has damaged the word. Such a word has no
+ * effect, so that no request waits for ever. */
 static bool is_wrong(const struct client_rate *r, uint64_t paid_ns, uint64_t now_ns)
 {
 	return paid_ns > now_ns &&
@@ -19,7 +19,7 @@ static bool is_wrong(const struct client_rate *r, uint64_t paid_ns, uint64_t now
 
 uint64_t client_rate_due(const struct client_rate *r, const uint64_t *paid_ns, uint64_t now_ns)
 {
-	/* Pairs with the exchange in client_rate_take(), also of other processes. */
+	/* Pairs with the exchange in client_rate_take() of this process and of other processes. */
 	const uint64_t at = __atomic_load_n(paid_ns, __ATOMIC_RELAXED);
 
 	if (r->per_s == 0 || at <= now_ns || is_wrong(r, at, now_ns))
@@ -44,7 +44,7 @@ void client_rate_take(const struct client_rate *r, uint64_t *paid_ns, uint64_t u
 
 void client_rate_return(const struct client_rate *r, uint64_t *paid_ns, uint64_t units)
 {
-	/* The credit for idle time stays bounded, because client_rate_take() bounds it. */
+	/* The credit for idle time stays limited, because client_rate_take() limits it. */
 	if (r->per_s > 0 && units > 0)
 		__atomic_fetch_sub(paid_ns, units_ns(r, units), __ATOMIC_RELAXED);
 }

@@ -16,11 +16,12 @@
 #include "netcfg/base/base.h"
 
 #define CLIENT_RATE_BURST_NS (200 * NSEC_PER_MSEC)
-/* How far ahead the word may be when a request starts unpaid, because others would have no room. */
+/* How far in the future the word may be if a request must start before the limit allows it, because
+ * slots and buffers run out. */
 #define CLIENT_RATE_AHEAD_NS NSEC_PER_SEC
-/* How many of the largest requests can be unpaid beyond that: all requests that a worker repeats
- * after the death of its predecessor. A word that says more is not from this clock, or from a far
- * lower limit. */
+/* How many of the largest requests may start early beyond that: all requests that a worker repeats
+ * after the death of its predecessor. A later word is damaged, or is from the time of a far lower
+ * limit. */
 #define CLIENT_RATE_UNPAID_MAX 256U
 
 struct client_rate {
@@ -28,12 +29,12 @@ struct client_rate {
 	uint64_t most;	/* units of the largest request */
 };
 
-/* Returns 0 if a request may start, otherwise the time at which to ask again. */
+/* Returns 0 if a request may start now, otherwise the earliest time at which it may start. */
 uint64_t client_rate_due(const struct client_rate *r, const uint64_t *paid_ns, uint64_t now_ns);
 /* Takes the units of a request that starts now. */
 void client_rate_take(const struct client_rate *r, uint64_t *paid_ns, uint64_t units,
 		      uint64_t now_ns);
-/* Gives units back that a request took but did not use. */
+/* Returns units that a request has taken but not used. */
 void client_rate_return(const struct client_rate *r, uint64_t *paid_ns, uint64_t units);
 
 #endif

@@ -71,7 +71,7 @@ uint64_t server_lease_key(const struct fuse_server *srv, const uint8_t *handle, 
 	return key ? key : 1;
 }
 
-/* Returns the key for the set of names in the folder that has the key `key`. */
+/* Returns the key of the list of names in the folder with the key `key`. */
 static uint64_t names_key(uint64_t key)
 {
 	uint64_t names = key ^ 0x9e3779b97f4a7c15ULL;

@@ -29,11 +29,11 @@ bool server_lease_names(struct server_req *q);
  * later. */
 bool server_lease_change(struct server_req *q);
 void server_lease_changed(struct server_req *q);
-/* For a lease for writing, which the mount of q gets or has. _is_alone: returns whether no other
- * mount has a lease on the file, or has changed it lately, and no other change is in progress; q
- * is a change of the file itself. _is_changing: returns whether another request than q is changing
- * the file; changes without an entry in the table do not count, because none of them writes held
- * data. The caller must have issued a full fence. */
+/* For a lease for writing that the mount of q gets or has. server_lease_is_alone() returns whether
+ * no other mount has a lease on the file or has changed it lately, and no change except q is in
+ * progress. server_lease_is_changing() returns whether a request other than q is changing the file.
+ * It ignores changes without an entry in the table, because none of them writes held data. The
+ * caller must have issued a full fence. */
 bool server_lease_is_alone(struct server_req *q, uint64_t key);
 bool server_lease_is_changing(struct server_req *q, uint64_t key);
 

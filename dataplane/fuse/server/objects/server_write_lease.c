@@ -24,7 +24,8 @@
 /* A worker of an older version, which does not record its slot in the entry, has died if it needs
  * longer than this to fill in the entry. */
 #define WRITE_LEASE_FILL_NS (10 * NSEC_PER_SEC)
-/* A client that keeps a lease for longer than this is gone: its mount has lost its open files. */
+/* A lease that is older than this is ended: its client has gone, and its mount has lost its open
+ * files. */
 #define WRITE_LEASE_MAX_NS (120 * NSEC_PER_SEC)
 /* Maximum number of leases of one host. */
 #define WRITE_LEASES_OF_HOST 16U
@@ -47,8 +48,9 @@ enum {
 	STATE_FREE,
 	STATE_FILLING, /* a worker is storing the members */
 	STATE_HELD,
-	STATE_ENDING, /* the server takes the lease away; held data may still be written */
-	STATE_PAUSED, /* no client has a lease, and none gets one yet */
+	STATE_ENDING, /* the server is ending the lease; a WRITE of held data may still be in
+			 progress */
+	STATE_PAUSED, /* no client has a lease, and the server grants none for a while */
 };
 
 static unsigned state_of(uint64_t word)
@@ -100,16 +102,16 @@ static uint64_t word_for(const struct share_write_lease *l, uint64_t key, uint64
 	if (state_of(word) <= STATE_FILLING || share_get(&l->key) != key)
 		return 0;
 	mount = share_get(&l->mount);
-	/* If the entry was used for another file meanwhile, its word has changed. The loads before
-	 * this one are acquire loads, so none of them comes after it. */
+	/* If another worker has meanwhile used the entry for another file, the word differs. The
+	 * loads above are acquire loads, so the processor cannot move them behind this load. */
 	if (share_get(&l->word) != word)
 		return 0;
 	*ret_mount = mount;
 	return word;
 }
 
-/* Ends a lease. First notes that, for requests that have read the file before the client's data
- * arrived: such a request either finds the lease, or finds this note. */
+/* Ends a lease. First records the end, for requests that have read the file before the client's
+ * data arrived. Such a request finds either the lease or this record, and is tried again. */
 static bool lease_end(struct share_write_leases *t, struct share_write_lease *l, uint64_t word,
 		      unsigned state)
 {
@@ -137,8 +139,8 @@ static uint64_t host_of(const struct server_req *q)
 
 /* ------------------------------------------------------------------ granting */
 
-/* Takes the lease away. A WRITE of held data may still be in progress then, so the lease only ends
- * when a later call finds none. */
+/* Begins to end the lease. A WRITE of held data may still be in progress, so the lease has ended
+ * only when a later call finds no such WRITE. */
 static bool lease_take_away(struct share_write_lease *l, uint64_t word, uint64_t now_ns)
 {
 	if (!exchange(l, word, STATE_ENDING))
@@ -147,7 +149,7 @@ static bool lease_take_away(struct share_write_lease *l, uint64_t word, uint64_t
 	return true;
 }
 
-/* Frees the entry if nothing needs it any more. A lease whose client is gone ends here. */
+/* Frees the entry if its time has passed. Ends a lease whose client has gone. */
 static void expire(struct server_req *q, unsigned i, uint64_t now_ns)
 {
 	static const uint64_t most_ns[] = {
@@ -212,7 +214,8 @@ static unsigned entry_take(struct server_req *q, uint64_t host, uint64_t now_ns,
 	uint64_t number = __atomic_add_fetch(&t->number, 1, __ATOMIC_SEQ_CST), was;
 	unsigned i;
 
-	/* Number 0 means no lease, and clients know the lowest 32 bits. */
+	/* Number 0 means that there is no lease. Clients get only the lowest 32 bits, so these must
+	 * not be 0. */
 	if ((uint32_t)number == 0)
 		return SHARE_WRITE_LEASES;
 	i = entry_choose(q, host, now_ns);
@@ -222,13 +225,14 @@ static unsigned entry_take(struct server_req *q, uint64_t host, uint64_t now_ns,
 	*ret_word = word_new(&q->client->server->share, number);
 	if (was && state_of(was) != STATE_PAUSED)
 		return SHARE_WRITE_LEASES;
-	/* Set the time first: another worker frees an entry whose state lasts for too long. */
+	/* Set the time before the state, because another worker frees an entry whose state lasts
+	 * for too long. */
 	share_set(&t->all[i].since_ns, now_ns);
 	if (!__atomic_compare_exchange_n(&t->all[i].word, &was, *ret_word, false, __ATOMIC_SEQ_CST,
 					 __ATOMIC_SEQ_CST))
 		return SHARE_WRITE_LEASES;
-	/* The bit is set before the lease begins, and is never cleared. The first free entry is
-	 * taken, so that few bits are set. */
+	/* The bit of an entry is set before its first lease begins, and is never cleared. Workers
+	 * take the first free entry, so that few bits are set and a search is short. */
 	__atomic_fetch_or(&t->used, 1ULL << i, __ATOMIC_SEQ_CST);
 	return i;
 }
@@ -290,8 +294,9 @@ uint32_t server_write_lease_take(struct server_req *q)
 	share_set(&t->all[i].wanted_ns, 0UL);
 	if (!exchange(&t->all[i], word, STATE_HELD))
 		return 0;
-	/* Record the lease first, and then look for others: two workers that grant leases on the
-	 * same file at the same time see each other, and so do a lease for reading and this one. */
+	/* Record this lease before looking for other leases. If two workers grant leases on the
+	 * same file at the same time, at least one of them then sees the lease of the other. The
+	 * same is true for a lease for reading. */
 	share_refresh(&srv->share);
 	(void)find_own(t, key, mount, i, &other);
 	if (!other && all_obey(&srv->share) && server_lease_is_alone(q, key))
@@ -369,8 +374,8 @@ void server_write_leases_drop(struct server_mount *m)
 
 /* ------------------------------------------------------------------ requests of other mounts */
 
-/* Takes the lease away from a client that does not return it. Returns false when the lease has
- * ended. No held data is written any more then: a WRITE that began before has ended. */
+/* Ends the lease of a client that does not return it. Returns false when the lease has ended and no
+ * WRITE of held data is in progress any more. */
 static bool must_wait(struct server_req *q, struct share_write_lease *l, uint64_t word,
 		      uint64_t key)
 {
@@ -385,13 +390,13 @@ static bool must_wait(struct server_req *q, struct share_write_lease *l, uint64_
 			return true;
 		if (lease_take_away(l, word, now_ns))
 			log_warning(
-				"%s: a client has not returned the lease of a file for 10 s: it "
-				"loses the lease, and its programs get errors for data that "
-				"they have written and that the client has not sent",
+				"%s: a client has not returned the write lease of a file within 10 "
+				"s. The server has ended the lease, and programs on the client get "
+				"errors for written data that the client has not sent",
 				q->mount->export->cfg->name);
 		return true;
 	}
-	/* A worker that joined meanwhile may have begun such a WRITE. */
+	/* A worker that has started meanwhile may have begun a WRITE of held data. */
 	share_refresh(&q->client->server->share);
 	if (server_lease_is_changing(q, key))
 		return true;
@@ -399,8 +404,8 @@ static bool must_wait(struct server_req *q, struct share_write_lease *l, uint64_
 	return !lease_end(q->client->server->share.write_leases, l, word, STATE_PAUSED);
 }
 
-/* Returns whether another mount has the lease of the file. waits: the request waits for that, so
- * the client's time to return the lease begins. */
+/* Returns whether another mount has the lease of the file. waits: the request waits for the end of
+ * that lease, so the time in which the client must return it begins. */
 static bool is_kept_from(struct server_req *q, uint64_t key, bool waits)
 {
 	struct share_write_leases *t = q->client->server->share.write_leases;
@@ -452,7 +457,7 @@ bool server_write_lease_waits(struct server_req *q)
 		return false;
 	case FUSE_LOOKUP:
 	case FUSE_CREATE:
-		/* Only then find the name again. */
+		/* Look up the name again only after the lease has ended. */
 		if (q->hidden_key && is_kept_from(q, q->hidden_key, true))
 			return true;
 		q->hidden_key = 0;

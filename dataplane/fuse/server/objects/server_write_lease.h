@@ -9,8 +9,8 @@
 
 #include "dataplane/fuse/server/objects/server_types.h"
 
-/* Call when the WRITE of q has succeeded. If the client asked for the lease of the file, and no
- * other mount uses the file, grants the lease and returns its number; else returns 0. */
+/* Call when the WRITE of q has succeeded. If the client has asked for the lease of the file, and no
+ * other mount uses the file, grants the lease and returns its number. Otherwise returns 0. */
 uint32_t server_write_lease_take(struct server_req *q);
 /* Returns whether the WRITE of q may write held data: the mount still has the lease with this
  * number. The file must be marked as being changed (server_lease_change()). */
@@ -20,7 +20,7 @@ bool server_write_lease_holds(struct server_req *q, uint32_t number);
 bool server_write_lease_return(struct server_req *q, uint32_t number);
 /* Ends all leases of a mount that has ended. */
 void server_write_leases_drop(struct server_mount *m);
-/* Returns whether the mount of c has the lease of the file that a request names first. */
+/* Returns whether the mount of c has the lease of the first file that the request names. */
 bool server_write_lease_is_held(const struct fuse_server_client *c,
 				const struct fuse_server_args *args);
 /* Returns whether the request must wait because another mount has the lease of an object that the
@@ -34,7 +34,8 @@ bool server_write_lease_grant_read(struct server_req *q, const uint8_t *handle, 
 				   const struct fuse_attr *attr);
 /* The request has found the file with this handle by its name. Returns whether the request must not
  * show the file's attributes: another mount has the lease, or had it when the request began.
- * _awaits: the request will be tried again, and waits until the lease is returned. */
+ * server_write_lease_awaits() also makes the request wait until the lease is returned, and then try
+ * again. */
 bool server_write_lease_hides(struct server_req *q, const uint8_t *handle, size_t len);
 bool server_write_lease_awaits(struct server_req *q, const uint8_t *handle, size_t len);
 
