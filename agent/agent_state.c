@@ -35,7 +35,7 @@ void agent_update_state(struct agent *a)
 		a->converged || (a->running.spec && all_are_up(a) && !health_waits(&a->health));
 	if (problems_degrade(&a->problems))
 		a->state = AGENT_DEGRADED;
-	else /* a worker may be restarting, which is not a problem during the first seconds */
+	else /* a restart of a worker counts as a problem only after some seconds */
 		a->state = a->converged && all_are_up(a) ? AGENT_RUNNING : AGENT_STARTING;
 	if (a->state == AGENT_DEGRADED && !a->degraded_event) {
 		events_add(&a->events, LOG_LEVEL_WARNING, "agent", "degraded: %.200s",

@@ -27,12 +27,12 @@ enum command_mount_state {
 struct control_unmount;
 struct command_mount {
 	struct launch_mount what; /* its addresses, descriptors and id are not set */
-	bool no_exec, no_atime;	  /* further options of the kernel's mount */
+	bool no_exec, no_atime;	  /* mount options that only this host's kernel needs */
 	uint32_t worker;	  /* worker that serves the mount, if that worker can */
 	enum command_mount_state state;
 	uint64_t client; /* the client that waits for the result; 0: none */
 	uint64_t due_ns; /* latest time of the answer to that client */
-	/* The error that the client gets; code NULL: no error. */
+	/* The error to send to the client; code NULL: there is no error. */
 	unsigned status;
 	const char *code;
 	struct reason why;

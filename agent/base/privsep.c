@@ -44,7 +44,7 @@ static const char *check_text(const char *s, size_t size, bool may_be_empty)
 static const char *check_get(const struct privsep_msg *m)
 {
 	if (m->get.as_json > 1)
-		return "a flag that is neither 0 nor 1";
+		return "a flag is neither 0 nor 1";
 	return m->get.what < PRIVSEP_WHAT_MAX ? NULL : "unknown object";
 }
 
@@ -62,7 +62,7 @@ static const char *check_net(const struct privsep_msg *m)
 static const char *check_net_json(const struct privsep_msg *m)
 {
 	if (m->net.len == 0 || m->net.len > PRIVSEP_JSON_MAX)
-		return "body missing or too large";
+		return "the body is missing or too large";
 	return check_text(m->net.name, sizeof(m->net.name), m->type == PRIVSEP_NET_ADD);
 }
 
@@ -81,14 +81,14 @@ static const char *check_apply(const struct privsep_msg *m)
 static const char *check_restart(const struct privsep_msg *m)
 {
 	if (m->restart.outdated > 1)
-		return "a flag that is neither 0 nor 1";
+		return "a flag is neither 0 nor 1";
 	return m->restart.worker || m->restart.outdated ? NULL : "no worker to restart";
 }
 
 static const char *check_worker(const struct privsep_msg *m)
 {
 	if (m->restart.outdated)
-		return "all outdated workers, where one is expected";
+		return "all outdated workers are selected where one worker is expected";
 	return m->restart.worker ? NULL : "no worker";
 }
 
@@ -104,7 +104,7 @@ static const char *check_move(const struct privsep_msg *m)
 static const char *check_log_level(const struct privsep_msg *m)
 {
 	if (m->log_level.agent > 1)
-		return "a flag that is neither 0 nor 1";
+		return "a flag is neither 0 nor 1";
 	return m->log_level.level >= 1 && m->log_level.level <= PRIVSEP_LOG_LEVELS
 		       ? NULL
 		       : "a number is out of its range";
@@ -120,14 +120,14 @@ static const char *check_fault(const struct privsep_msg *m)
 	if (why || m->type == PRIVSEP_FAULT_DEL)
 		return why;
 	if (f->ways < 1 || f->ways > (LAUNCH_FAULT_IN | LAUNCH_FAULT_OUT))
-		return "fault without a direction";
+		return "the fault has no direction";
 	if (f->drop_ppm > LAUNCH_FAULT_PPM || f->duplicate_ppm > LAUNCH_FAULT_PPM ||
 	    f->reorder_ppm > LAUNCH_FAULT_PPM || f->delay_us > LAUNCH_FAULT_DELAY_US_MAX)
 		return "a number is too large";
 	if (f->ttl_s < 1 || f->ttl_s > LAUNCH_FAULT_S_MAX)
-		return "duration missing or too long";
+		return "the duration is missing or too long";
 	if (!f->drop_ppm && !f->duplicate_ppm && !f->reorder_ppm && !f->delay_us)
-		return "fault without an effect";
+		return "the fault has no effect";
 	return NULL;
 }
 
@@ -167,7 +167,7 @@ static const char *check_lock(const struct privsep_msg *m)
 
 static const char *check_stop(const struct privsep_msg *m)
 {
-	return m->stop.force <= 1 ? NULL : "a flag that is neither 0 nor 1";
+	return m->stop.force <= 1 ? NULL : "a flag is neither 0 nor 1";
 }
 
 static const char *check_mount(const struct privsep_msg *m)
@@ -184,7 +184,7 @@ static const char *check_mount(const struct privsep_msg *m)
 		return why;
 	if (w->read_only > 1 || w->nosuid > 1 || w->nodev > 1 || w->noexec > 1 || w->noatime > 1 ||
 	    w->remount > 1 || w->force > 1)
-		return "a flag that is neither 0 nor 1";
+		return "a flag is neither 0 nor 1";
 	if ((w->max_kbs && w->max_kbs < PRIVSEP_KBS_MIN) || w->max_kbs > PRIVSEP_KBS_MAX ||
 	    w->max_operations > PRIVSEP_OPERATIONS_MAX)
 		return "a limit is out of its range";
@@ -225,12 +225,12 @@ bool privsep_is_shared(uint32_t what)
 
 static const char *check_peer(const struct privsep_msg *m)
 {
-	return m->peer.barred > 1 ? "a flag that is neither 0 nor 1" : NULL;
+	return m->peer.barred > 1 ? "a flag is neither 0 nor 1" : NULL;
 }
 
 static const char *check_login(const struct privsep_msg *m)
 {
-	return m->login.has_token > 1 ? "a flag that is neither 0 nor 1" : NULL;
+	return m->login.has_token > 1 ? "a flag is neither 0 nor 1" : NULL;
 }
 
 static const char *check_role_of(const struct privsep_msg *m)
@@ -279,7 +279,7 @@ static const char *check_neighbour(const struct privsep_msg *m)
 		why = check_text(n->port_about, sizeof(n->port_about), true);
 	if (!why && n->management.family && n->management.family != AF_INET &&
 	    n->management.family != AF_INET6)
-		why = "an address of no known family";
+		why = "an address has an unknown family";
 	return why;
 }
 
@@ -292,8 +292,9 @@ static const char *check_claim(const struct privsep_msg *m)
 {
 	const struct address_claim *c = &m->claim.said;
 
-	return is_address(&c->sender) && is_address(&c->target) ? NULL
-								: "an address of no known family";
+	return is_address(&c->sender) && is_address(&c->target)
+		       ? NULL
+		       : "an address has an unknown family";
 }
 
 static const char *check_link(const struct privsep_msg *m)
@@ -332,9 +333,9 @@ static const char *check_cluster_server(const struct privsep_msg *m)
 		const struct cluster_addr *a = &s->addrs[i];
 
 		if (a->ip.family == 0 || !is_address(&a->ip) || a->port == 0)
-			return "an address of no known family, or without a port";
+			return "an address has an unknown family or no port";
 		if (ip_addr_is_unusable(&a->ip))
-			return "an address that no host can have";
+			return "an address cannot be the address of a host";
 		why = check_text(a->label, sizeof(a->label), true);
 	}
 	return why;
@@ -399,14 +400,14 @@ static const char *check_range(const struct cluster_pool *p)
 	const struct ip_range *r = &p->range;
 
 	if (!is_address(&r->first) || !is_address(&r->last) || !is_address(&p->gateway))
-		return "an address of no known family";
+		return "an address has an unknown family";
 	if (!r->first.family || r->first.family != r->last.family ||
 	    r->prefix_len > ip_addr_bits(&r->first) || ip_addr_cmp(&r->first, &r->last) > 0)
 		return "not a range";
 	if (ip_addr_is_unusable(&r->first) || ip_addr_is_unusable(&r->last))
-		return "an address that no host can have";
+		return "an address cannot be the address of a host";
 	if (p->gateway.family && p->gateway.family != r->first.family)
-		return "a gateway of another family";
+		return "the gateway has another address family than the pool";
 	return (p->mtu && (p->mtu < IP6_MTU_MIN || p->mtu > UINT16_MAX)) || p->vlan > 4094
 		       ? "a number is out of its range"
 		       : NULL;
@@ -427,12 +428,12 @@ static const char *check_cluster_pool(const struct privsep_msg *m)
 	    r->n > CLUSTER_POOL_CHUNK || r->at > r->n_total || r->n > r->n_total - r->at)
 		return "a number is out of its range";
 	if (r->state == CLUSTER_POOL_UNKNOWN || r->state == CLUSTER_POOL_FAILING)
-		return r->n_total ? "addresses of no pool" : NULL;
+		return r->n_total ? "the addresses belong to no pool" : NULL;
 	why = check_range(&r->pool);
 	for (uint32_t i = 0; !why && i < r->n; i++)
 		if (!is_address(&r->addrs[i]) ||
 		    (r->addrs[i].family && !ip_range_contains(&r->pool.range, &r->addrs[i])))
-			return "an address outside the pool";
+			return "an address is outside the pool";
 	return why;
 }
 
@@ -446,7 +447,7 @@ static const char *check_cluster_edit(const struct privsep_msg *m)
 	if (!e->id || e->op >= PRIVSEP_CLUSTER_EDITS || e->force > 1)
 		return "a number is out of its range";
 	if (!is_address(&e->pool.gateway))
-		return "an address of no known family";
+		return "an address has an unknown family";
 	return why || !e->pool.range.first.family ? why : check_range(&e->pool);
 }
 
@@ -483,7 +484,7 @@ static const char *check_links_report(const struct privsep_msg *m)
 		if (!why)
 			why = check_text(f->leg, sizeof(f->leg), false);
 		if (!why && (!is_address(&f->ip) || !f->ip.family))
-			why = "an address of no known family";
+			why = "an address has an unknown family";
 		if (!why && (f->verdict >= LINKS_VERDICT_MAX || f->verdict == LINKS_OK))
 			why = "not a fault";
 	}
@@ -630,7 +631,7 @@ int privsep_check(enum privsep_role sender, const struct privsep_msg *m, size_t 
 	const char *why = NULL;
 
 	if (len < HEAD_BYTES) {
-		*ret_why = "shorter than a header";
+		*ret_why = "the message is shorter than a header";
 		return -EBADMSG;
 	}
 	if (m->type == 0 || m->type >= PRIVSEP_TYPE_MAX) {
@@ -639,15 +640,15 @@ int privsep_check(enum privsep_role sender, const struct privsep_msg *m, size_t 
 	}
 	rule = &rules[m->type];
 	if (sender >= PRIVSEP_ROLE_MAX || !(rule->senders & FROM(sender)))
-		why = "message type not allowed from this sender";
+		why = "this sender may not send messages of this type";
 	else if (m->size != rule->size || len != HEAD_BYTES + rule->size)
 		why = "wrong size";
 	else if (rule->fd != has_fd)
 		why = rule->fd ? "descriptor missing" : "descriptor not expected";
 	else if (rule->connection != (m->connection != 0))
-		why = "connection number missing or unexpected";
+		why = "the connection number is missing or unexpected";
 	else if (m->if_match && rule->senders != CHANGERS)
-		why = "If-Match on a request that changes nothing";
+		why = "a request that changes nothing has If-Match";
 	else if (rule->check)
 		why = rule->check(m);
 	if (!why)
@@ -687,7 +688,7 @@ int privsep_recv(int sock, enum privsep_role sender, struct privsep_msg *m, int 
 	if (n == 0 && fd < 0)
 		return 0;
 	if (!whole) {
-		*ret_why = "message too long, or too many descriptors";
+		*ret_why = "the message is too long, or has too many descriptors";
 		return -EBADMSG;
 	}
 	r = privsep_check(sender, m, (size_t)n, fd >= 0, ret_why);

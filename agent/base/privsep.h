@@ -147,7 +147,8 @@ enum privsep_type {
 	PRIVSEP_CLUSTER_POOL,	 /* addresses of this host in a pool */
 	PRIVSEP_CLUSTER_TURN,	 /* this host has a turn in a rollout */
 	PRIVSEP_CLUSTER_REVOKED, /* a signed revocation, which the monitor verifies */
-	PRIVSEP_CLUSTER_VIEW,	 /* how this host stands to the record of the rollout */
+	PRIVSEP_CLUSTER_VIEW,	 /* the view of this host on the record of the rollout (enum
+				    rollout_view) */
 	/* answer to PRIVSEP_CLUSTER_READ, PRIVSEP_CLUSTER_EDIT or PRIVSEP_CLUSTER_ROLLOUT */
 	PRIVSEP_CLUSTER_ANSWER,
 	PRIVSEP_CLUSTER_FAILED, /* the error of such a request */
@@ -334,7 +335,7 @@ struct privsep_mount {
 	uint32_t soft_s;  /* 0: a hard mount */
 	uint32_t locks;	  /* enum launch_locks plus 1 */
 	uint32_t remount; /* 1: change the limits of the mount that is there */
-	uint32_t max_kbs, max_operations; /* limits, as in plenum.yaml; 0: none */
+	uint32_t max_kbs, max_operations; /* limits in the units of plenum.yaml; 0: no limit */
 	uint32_t read_only, nosuid, nodev, noexec, noatime;
 	uint32_t force; /* 1: unmount even if programs use the mount */
 };
@@ -353,8 +354,8 @@ struct privsep_rollout {
 	/* how many hosts apply at a time; 0: `percent` of the hosts that follow */
 	uint32_t max_unavailable, percent;
 	uint32_t timeout_s; /* time for a host to report its result */
-	uint32_t rollback;  /* after a failure. 1: the hosts keep their documents. 2: they return to
-			       the former document */
+	uint32_t rollback;  /* what happens after a failure. 1: the hosts keep their documents. 2:
+			       they return to the former document */
 };
 #define PRIVSEP_LOCATION_MAX (PLENUM_NAME_MAX + 32)
 struct privsep_reply { /* the body is in a sealed memfd */
@@ -558,8 +559,8 @@ int privsep_recv(int sock, enum privsep_role sender, struct privsep_msg *m, int 
  * during the read, or may not be in memory. */
 int privsep_read_memfd(int fd, uint64_t len, char **ret);
 
-/* Writes a system call such as "41 (socket)" to buf, or only the number if its name is not known
- * here. Returns buf. */
+/* Writes a system call such as "41 (socket)" to buf, or only the number if the name is unknown.
+ * Returns buf. */
 const char *privsep_syscall_to_string(uint32_t number, char *buf, size_t size);
 
 #endif

@@ -196,7 +196,7 @@ static void refresh(struct agent *a)
 	if (!cm->changed || reconcile_is_active(a) || !a->running.spec)
 		return;
 	cm->changed = false;
-	/* If a mount fails in this call, `changed` is set again, and the next tick repeats the
+	/* A mount that fails in this call sets `changed` again. The next tick then repeats the
 	 * call. */
 	if (reconcile_refresh_mounts(a) < 0)
 		cm->changed = true;
@@ -542,7 +542,7 @@ void control_mount(struct agent *a, const struct client *cl, const struct privse
 
 	if (!can_change(a, cl, m->mount.path, r))
 		return;
-	/* Notices recent unmounts first, so that the path counts as free. */
+	/* Checks for recent unmounts first, so that their paths count as free. */
 	mounts_look(a->mounts);
 	tick(a);
 	if (m->mount.remount) {
@@ -613,7 +613,8 @@ static void on_unmounted(struct agent *a, const char *path, int error,
 	answer(a, e, &r);
 }
 
-/* Finds the mount by its configured path, or by its real path without symbolic links. */
+/* Finds the mount by its configured path, or by the real path that results from resolving symbolic
+ * links. */
 static struct command_mount *find(struct agent *a, const char *path)
 {
 	struct command_mount *e = command_mounts_find(&a->command_mounts, path);
@@ -644,7 +645,7 @@ static const char *begin_gently(struct agent *a, struct command_mount *e)
 	const char *real = mounts_real_path(a->mounts, e->what.path);
 	const char *hidden = mounts_why(a->mounts, e->what.path);
 
-	/* A umount(2) would unmount the other file system, which hides the mount. */
+	/* umount(2) would unmount the file system of another program that hides the mount. */
 	if (real && hidden)
 		return hidden;
 	if (mounts_is_displaced(a->mounts, e->what.path))

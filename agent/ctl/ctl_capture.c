@@ -34,7 +34,7 @@ struct capture {
 	char number[CTL_ID_SIZE]; /* number that the agent gave to this capture */
 	uint64_t begun_ns, bytes, packets, seen, dropped, keys;
 	bool full;		   /* the limit of packets or bytes was reached */
-	bool made_file, made_keys; /* the files were created by this command */
+	bool made_file, made_keys; /* this command has created the files */
 };
 
 static volatile sig_atomic_t interrupted;
@@ -289,8 +289,8 @@ static int put_answer(struct capture *c, const struct ctl_reply *reply)
 	return CTL_OK;
 }
 
-/* Gets the next data and writes it. Returns CTL_OK with the number of bytes in *ret_len. *ret_more:
- * the capture is ending, and the agent has more data. */
+/* Fetches and writes the next data. Returns CTL_OK with the number of bytes in *ret_len. *ret_more:
+ * true if the capture is ending and the agent has more data. */
 static int poll_agent(struct capture *c, enum resource_id resource, size_t *ret_len, bool *ret_more)
 {
 	const struct ctl_request rq = {.resource = resource, .name = c->number};
@@ -451,7 +451,7 @@ int ctl_cmd_captures(const struct ctl_args *a)
 	return r;
 }
 
-/* Packets of the last answers are of no use without the earlier ones, so they are dropped. */
+/* Drops the packets of the last answers, because they are useless without the earlier packets. */
 int ctl_cmd_captures_end(const struct ctl_args *a)
 {
 	const struct ctl_request rq = {.resource = RESOURCE_CAPTURE_END, .name = a->operands[0]};

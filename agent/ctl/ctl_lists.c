@@ -294,7 +294,7 @@ static void add_path(struct ctl_table *t, const json_t *p)
 		ctl_table_add(t, "-");
 	else if (ctl_int(p, "srtt_us") > 0)
 		ctl_table_add(t, "%" JSON_INTEGER_FORMAT " us", ctl_int(p, "srtt_us"));
-	else /* there is no answer yet */
+	else /* the server has not answered yet */
 		ctl_table_add(t, "%s", "");
 	ctl_table_add(t, "%" JSON_INTEGER_FORMAT, ctl_int(p, "mtu"));
 	add_bytes(t, p, "cwnd_bytes");
@@ -410,10 +410,9 @@ static void warn_missing(const json_t *answer)
 		ctl_complain("%" JSON_INTEGER_FORMAT " further sessions are not listed", omitted);
 	ctl_format_ids(unknown, ids, sizeof(ids));
 	if (ids[0])
-		ctl_complain("the sessions of these workers are unknown: %s; they have not "
-			     "answered this "
-			     "agent yet, or run another version, which 'plenum worker restart "
-			     "--outdated' renews",
+		ctl_complain("the sessions of these workers are unknown: %s; these workers have "
+			     "not answered this agent yet, or run another version of Plenum "
+			     "('plenum worker restart --outdated' restarts those)",
 			     ids);
 }
 

@@ -322,7 +322,7 @@ static void add_setting(void *user, const char *path, const char *was, const cha
 {
 	struct settings *s = user;
 	const char *own = agent_setting_effect(path);
-	const char *reason = own ? own : "changes nothing on this host";
+	const char *reason = own ? own : "has no effect on this host";
 
 	if (s->r < 0 || (!s->all && !own))
 		return;

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How long a cause that has ended stays reported before a guess replaces it. */
+/* How long a problem keeps its certain cause after this cause has ended, before a guessed cause
+ * replaces it. */
 #define GUESS_NS (3 * NSEC_PER_SEC)
 
 static struct health_entry *find(struct health *h, uint32_t worker, enum health_kind kind,

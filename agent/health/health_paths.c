@@ -4,11 +4,10 @@
 #include "agent/health/health_internal.h"
 #include <string.h>
 
-/* The time of a failover. A leg that another program changed and the agent repaired also needs this
- * time to carry data again. */
+/* The time that a failover needs. A leg that another program has changed needs the same time after
+ * the agent's repair before it carries data again. */
 #define PATH_NS (3 * NSEC_PER_SEC)
-/* A path that loses packets may be down for a moment. It is reported as down only after this
- * time. */
+/* Losses may take a path down for a moment. So a path is reported as down only after this time. */
 #define LOSSY_DOWN_NS (5 * NSEC_PER_SEC)
 
 static const struct launch_port *port_of(const struct sup_worker *w, const char *leg)
@@ -59,9 +58,9 @@ static bool is_of_refused_mount(const struct sup_worker *w, const struct launch_
 	return text[0] != '\0';
 }
 
-/* Returns whether it does no harm that the path is down. With separate fabrics, standby paths
- * between legs of different fabrics never come up. This is a problem only if the leg has no working
- * path in its own fabric either. */
+/* Returns whether the path may be down without harm. With separate fabrics, standby paths between
+ * legs of different fabrics never come up. This is a problem only if the leg has no working path in
+ * its own fabric either. */
 static bool is_expected_down(const struct launch_path_stats *paths, size_t n,
 			     const struct launch_path_stats *s)
 {

@@ -9,13 +9,14 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 
-#define CAPTURE_LEAVE_NS NSEC_PER_SEC /* time for a worker to stop writing to its ring */
+#define CAPTURE_LEAVE_NS NSEC_PER_SEC /* how long a worker may take to stop writing to its ring */
 #define NO_INTERFACE UINT32_MAX
 
 struct ring { /* the packet ring of one worker process */
 	uint32_t worker_id;
 	pid_t pid;
-	bool replaced; /* the process writes to another ring now */
+	bool replaced; /* the process has got another ring since, and no longer writes to this ring
+			*/
 	/* asked: a bit for each port that the worker was asked to capture; ports: the bits of the
 	 * ports that it does capture */
 	uint32_t asked, ports;
@@ -452,8 +453,8 @@ static bool all_left(const struct capture *c)
 }
 
 /* Ends the capture: makes the workers stop writing, and reads the rest of the rings. Returns
- * whether all rings are empty. It does not wait for a worker that does not react, and it stops
- * reading a worker that keeps writing. */
+ * whether all rings are empty. It does not wait for a worker that does not respond, and it stops
+ * reading the ring of a worker that keeps writing. */
 static bool finish(struct capture *c, struct pcapng *out)
 {
 	uint64_t now_ns = clock_now_ns();

@@ -14,8 +14,8 @@ static uint32_t find(const struct launch_revoked *list, uint32_t n, const char *
 	return i;
 }
 
-/* Adds a revocation to a list, or raises its epoch there. Returns whether that is a change. A full
- * list stays as it is. */
+/* Adds a revocation to a list, or raises its epoch there. Returns whether that is a change. If the
+ * list is full, does nothing. */
 static bool add(struct launch_revoked *list, uint32_t *n, const char *host, uint64_t epoch)
 {
 	const uint32_t i = find(list, *n, host);
@@ -34,7 +34,8 @@ void sup_revoked_merge(struct sup *s, struct launch_config *c)
 	if (c->identity == LAUNCH_IDENTITY_OFF)
 		return;
 	if (memcmp(s->revoked_by, c->cluster_key, sizeof(s->revoked_by)) != 0) {
-		/* The host has moved to another cluster. */
+		/* The host has moved to another cluster, so the revocations of the former cluster
+		 * no longer apply. */
 		memcpy(s->revoked_by, c->cluster_key, sizeof(s->revoked_by));
 		s->n_revoked = 0;
 		memset(s->revoked, 0, sizeof(s->revoked));

@@ -22,7 +22,7 @@ const struct plan_port *plan_port_on(const struct plan *p, const struct inventor
 		for (size_t k = 0; k < p->workers[i].n_ports; k++) {
 			const struct plan_port *port = &p->workers[i].ports[k];
 
-			/* A standby port has the address of another leg. */
+			/* A standby port uses the address of another leg. */
 			if (strcmp(port->leg, leg) != 0 || port->stands_by)
 				continue;
 			*ret_owned = kernel_has(inv, port);

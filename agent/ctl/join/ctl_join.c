@@ -35,7 +35,8 @@ static int refuse_existing(void)
 
 /* ---- files ---- */
 
-/* Lists the files to write. The host may have the cluster's key already. */
+/* Lists the files to write. If the invitation lacks the key of the cluster, a file of this host
+ * must have it. */
 static int list_files(const struct invitation *i, struct file files[FILES_MAX], size_t *ret_n)
 {
 	const bool has_key = !i->security || strcmp(i->security, "none") != 0;
@@ -56,7 +57,7 @@ static int list_files(const struct invitation *i, struct file files[FILES_MAX], 
 	return CTL_NO_INPUT;
 }
 
-/* Refuses a file that exists with another content. */
+/* Fails if the file exists and its content differs from the invitation. */
 static int check_file(struct file *f)
 {
 	autofree char *text = NULL;
@@ -78,8 +79,8 @@ static int check_file(struct file *f)
 	explicit_bzero(text, len);
 	if (same)
 		return CTL_OK;
-	ctl_complain("%s exists with another content than the invitation has; move it away if it "
-		     "is not of this cluster",
+	ctl_complain("the content of %s differs from the invitation; if the file belongs to "
+		     "another cluster, move it away",
 		     f->path);
 	return CTL_DATA;
 }

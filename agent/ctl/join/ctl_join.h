@@ -23,7 +23,8 @@ struct invitation {
 	json_t *all;
 	const char *cluster, *ca, *user, *password, *security, *secret; /* NULL: not given */
 	const json_t *etcd; /* list of URLs; NULL: not given */
-	/* The permission for a host's identity; all or none: see join_identity.c. */
+	/* The permission for a host's identity (join_identity.c). Either all of these members are
+	 * set, or none. */
 	const char *host, *identity, *authority, *permission, *once;
 	const json_t *legs; /* list of {"pool", "match"}; NULL: not given */
 };
@@ -35,8 +36,8 @@ struct invitation {
 int invitation_read(const char *file, const char *url, const char *cluster, struct invitation *ret);
 void invitation_done(struct invitation *i); /* wipes the secrets */
 
-/* Makes what an invitation of this host's configuration has: the cluster, and the access to etcd.
- * The caller calls invitation_use(), and later invitation_done(). */
+/* Makes the members of an invitation that come from this host's configuration: the cluster, and the
+ * access to etcd. The caller calls invitation_use(), and later invitation_done(). */
 int invitation_make(const struct spec *s, unsigned long valid_s, json_t **ret);
 /* Sets the members from all. */
 void invitation_use(struct invitation *i, json_t *all);
@@ -48,9 +49,9 @@ void invitation_use(struct invitation *i, json_t *all);
 /* Reads the cluster's signing key. Returns CTL_OK, or another exit status after printing the error.
  */
 int join_signer_read(struct identity_pair *ret);
-/* Returns in *ret an epoch that is later than all that this file's key has signed here, and at
- * least `least`. The time alone does not suffice, because clocks are set back. Writes the epoch to
- * the disk. Returns CTL_OK, or another exit status after printing the error. */
+/* Returns in *ret an epoch that is at least `least`, and later than every epoch that this host has
+ * signed with the key in this file. The clock alone does not suffice, because it may be set back.
+ * Writes the epoch to the disk. Returns CTL_OK, or another exit status after printing the error. */
 int join_signer_epoch(uint64_t least, uint64_t *ret);
 /* Adds a permission for that host to an invitation, signed by the key of this host. */
 int join_identity_permit(const struct spec *s, const char *host, json_t *to);
@@ -64,7 +65,7 @@ int join_identity_make(const struct invitation *i, const char *host, const char 
 
 /* Opens the store of the invitation's cluster. Returns 0 or negative errno. */
 int join_store_open(const struct invitation *i, struct loop *loop, struct kv **ret);
-/* Says why the store has not answered, and what to do. Returns the exit status. */
+/* Prints why the store has not answered and what to do about it. Returns the exit status. */
 int join_store_complain(const struct invitation *i, const struct kv_answer *a);
 
 /* Asks etcd for the pools of the cluster. *ret_pools is on the heap. Returns CTL_OK, or another

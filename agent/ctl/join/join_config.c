@@ -154,8 +154,8 @@ static int add_by_subnet(struct legs *l, const struct cluster_pool *pools, size_
 	}
 	if (l->n)
 		return CTL_OK;
-	ctl_complain("no interface of this host has an address in the subnet of a pool: %s; say "
-		     "which device each pool uses, with --nic POOL=DEVICE or --nic POOL={MATCH}; "
+	ctl_complain("no interface of this host has an address in the subnet of a pool: %s; name "
+		     "the device for each pool with --nic POOL=DEVICE or --nic POOL={MATCH}; "
 		     "'plenum inventory' lists the devices",
 		     pools_format(pools, n, list, sizeof(list)));
 	return CTL_DATA;
@@ -258,10 +258,11 @@ static int put_management(FILE *f, const struct legs *l, const struct inventory 
 	const struct inv_link *management = generate_management(inv);
 
 	if (!management && any_match(l)) {
-		ctl_complain("the management interface is unknown, because this host has no "
-			     "default route and no SSH connection, so a leg could take it; repeat "
-			     "the join when there is a default route, or name the device of each "
-			     "leg with --nic POOL=DEVICE");
+		ctl_complain(
+			"the management interface is unknown, because this host has no "
+			"default route and no SSH connection, so a leg could select it by mistake; "
+			"repeat the join when there is a default route, or name the device of each "
+			"leg with --nic POOL=DEVICE");
 		return CTL_DATA;
 	}
 	if (management) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The commands for identities of hosts. The cluster's signing key is in a file of the host where
- * 'plenum cluster authority' made it. An invitation of that host for one host has a permission,
- * with which that host makes its own key pair and certificate.
+ * 'plenum cluster authority' made it. An invitation that was made there for one new host contains a
+ * permission. With it, the new host makes its key pair and its certificate.
  */
 #include "agent/cluster/store/records.h"
 #include "agent/ctl/join/ctl_join.h"
@@ -51,7 +51,8 @@ static int make(const struct invitation *i, const char *host, struct identity *r
 	return CTL_DATA;
 }
 
-/* Writes the identity, and makes the folder above its folder, which a new host lacks. */
+/* Writes the identity. Also makes the parent of the identity's folder, because a new host does not
+ * have it yet. */
 static int write_identity(const char *dir, const struct identity *is)
 {
 	autofree char *above = strndup(dir, (size_t)(strrchr(dir, '/') - dir));
@@ -130,17 +131,18 @@ static void on_written(void *user, const struct kv_answer *a)
 		end(v, join_store_complain(v->of, a));
 	else if (a->succeeded)
 		end(v, CTL_OK);
-	else if (read_key(v) < 0) /* another command has changed the key meanwhile */
+	else if (read_key(v) < 0) /* another command has changed the key in etcd meanwhile */
 		end(v, CTL_OS);
 }
 
-/* Makes the new value from that in etcd. Returns CTL_OK or another exit status. */
+/* Makes the new value of the key from its value in etcd. Returns CTL_OK or another exit status. */
 static int new_value(const struct revoking *v, const char *text, size_t len, char **ret)
 {
 	uint8_t bytes[IDENTITY_REVOCATION_BYTES];
 	uint64_t epoch = record_revoked_epoch(text, len, v->signer->public, v->host);
 	bool known;
-	/* A revocation with an earlier epoch than that in etcd would revoke nothing. */
+	/* A revocation with an earlier epoch than the revocation of the host in etcd would have no
+	 * effect. */
 	int r = join_signer_epoch(epoch + 1, &epoch);
 
 	if (r != CTL_OK)
@@ -154,8 +156,8 @@ static int new_value(const struct revoking *v, const char *text, size_t len, cha
 		return CTL_DATA;
 	}
 	if (!known)
-		ctl_complain("warning: the key %s in etcd had an unknown form and is replaced; "
-			     "hosts keep the revocations that they have got",
+		ctl_complain("warning: the value of the key %s in etcd was invalid and is "
+			     "replaced; hosts keep the revocations that they already have",
 			     v->key);
 	return CTL_OK;
 }
@@ -227,7 +229,7 @@ int ctl_cmd_cluster_revoke(const struct ctl_args *a)
 		r = CTL_DATA;
 	}
 	if (r == CTL_OK && !record_name_is_valid(a->operands[0])) {
-		ctl_complain("'%.60s' is not a name of a host", a->operands[0]);
+		ctl_complain("'%.60s' is not a valid host name", a->operands[0]);
 		r = CTL_USAGE;
 	}
 	if (r == CTL_OK)
@@ -238,8 +240,8 @@ int ctl_cmd_cluster_revoke(const struct ctl_args *a)
 	explicit_bzero(&signer, sizeof(signer));
 	if (r == CTL_OK)
 		printf("The identity of %s is revoked: hosts with cluster.identity end its "
-		       "sessions "
-		       "and refuse it. It gets a new one with 'plenum cluster invite FILE %s' and "
+		       "sessions and refuse it. To give it a new identity, use 'plenum cluster "
+		       "invite FILE %s' and "
 		       "'plenum cluster identity FILE'.\n",
 		       a->operands[0], a->operands[0]);
 	invitation_done(&i);

@@ -154,9 +154,10 @@ static int check(const struct invitation *i)
 		ctl_complain("the name of the cluster is not given; write --cluster NAME, or use "
 			     "an invitation of 'plenum cluster invite'");
 	else if (!record_name_is_valid(i->cluster))
-		ctl_complain("'%.60s' is not a name of a cluster; write letters, digits, '.', '_' "
-			     "and '-'",
-			     i->cluster);
+		ctl_complain(
+			"'%.60s' is not a valid name of a cluster; write letters, digits, '.', '_' "
+			"and '-'",
+			i->cluster);
 	else if (tls && !i->ca)
 		ctl_complain("an https:// URL needs the certificates of etcd's CA; write them as "
 			     "'ca' into the file of --token-file");
@@ -218,7 +219,7 @@ void invitation_done(struct invitation *i)
 
 /* ---- invite ---- */
 
-/* Adds the text of a file, without the newline at its end if it has one line. */
+/* Adds the text of a file. If the file has only one line, leaves out its newline. */
 static int add_file(json_t *o, const char *key, const char *path, bool one_line)
 {
 	struct reason why = {.code = ""};
@@ -254,7 +255,8 @@ static const struct spec_network *network_of(const struct spec *s, const char *n
 	return NULL;
 }
 
-/* Adds the legs of this host that select their devices, for hosts of the same kind. */
+/* Adds the legs of this host that have a match, because the same match selects the devices of
+ * similar hosts. */
 static void add_legs(json_t *o, const struct spec *s)
 {
 	json_t *legs = json_array();
@@ -329,7 +331,7 @@ int invitation_make(const struct spec *s, unsigned long valid_s, json_t **ret)
 	return r;
 }
 
-/* Writes the file with its final mode, so that no other user can open it at any moment. */
+/* Creates the file with its final mode, so that other users can never open it. */
 static int put(const char *path, const json_t *o)
 {
 	char *text = json_dumps(o, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
@@ -376,7 +378,8 @@ int ctl_cmd_cluster_invite(const struct ctl_args *a)
 	if (r == CTL_OK)
 		r = put(a->operands[0], i.all);
 	if (r == CTL_OK)
-		printf("%s is valid until %s. Copy it to the new host over a safe way, run 'plenum "
+		printf("%s is valid until %s. Copy it to the new host over an encrypted "
+		       "connection, run 'plenum "
 		       "join --token-file FILE' there, and delete it: it has the keys of the "
 		       "cluster.\n",
 		       a->operands[0], text_of(i.all, "expires"));

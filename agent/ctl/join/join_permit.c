@@ -36,7 +36,7 @@ int join_signer_read(struct identity_pair *ret)
 int join_signer_epoch(uint64_t least, uint64_t *ret)
 {
 	static const char *const path = JOIN_SIGNER_FILE ".epoch";
-	/* Two commands at once must not get the same epoch. */
+	/* The lock prevents that two commands get the same epoch. */
 	autoclose int lock = open(JOIN_SIGNER_FILE, O_RDONLY | O_CLOEXEC);
 	struct reason why = {.code = ""};
 	const uint64_t now = (uint64_t)time(NULL);
@@ -47,8 +47,8 @@ int join_signer_epoch(uint64_t least, uint64_t *ret)
 		return fail(path, r);
 	r = identity_read_hex(path, true, (uint8_t *)&last, sizeof(last), &why);
 	if (r < 0 && r != -ENOENT) {
-		ctl_complain("%s; the file has the epoch of the last signature: restore it, or "
-			     "remove it if the clock has never been set back",
+		ctl_complain("%s; this file has the epoch of the last signature. Restore the file, "
+			     "or remove it if the clock of this host has never been set back",
 			     why.text);
 		return CTL_DATA;
 	}
@@ -73,7 +73,8 @@ int ctl_cmd_cluster_authority(const struct ctl_args *a)
 	if (identity_new_signer(&p) < 0)
 		return fail(JOIN_SIGNER_FILE, -EIO);
 	identity_hex(p.public, sizeof(p.public), shown);
-	/* link() replaces no key, and a command that is killed leaves no file without one. */
+	/* link() fails if another command has made a key. If this command is killed, no incomplete
+	 * file remains. */
 	r = identity_write_hex(new, true, p.secret, sizeof(p.secret));
 	explicit_bzero(&p, sizeof(p));
 	if (r >= 0 && link(new, JOIN_SIGNER_FILE) < 0)
@@ -83,8 +84,9 @@ int ctl_cmd_cluster_authority(const struct ctl_args *a)
 		r = file_sync_folder(JOIN_SIGNER_FILE);
 	if (r < 0)
 		return fail(JOIN_SIGNER_FILE, r);
-	printf("Made the signing key of the cluster: " JOIN_SIGNER_FILE ", public part %s. Keep a "
-	       "copy at a safe place: without it, hosts cannot get identities or be revoked.\n",
+	printf("Made the signing key of the cluster: " JOIN_SIGNER_FILE
+	       ", public part %s. Keep a copy in a safe place: without the key, you can neither "
+	       "give identities to hosts nor revoke them.\n",
 	       shown);
 	return CTL_OK;
 }
@@ -97,16 +99,18 @@ int join_identity_permit(const struct spec *s, const char *host, json_t *to)
 	char hex[2 * IDENTITY_PERMISSION_BYTES + 1];
 	struct identity_pair signer;
 	uint64_t epoch;
-	int r = join_signer_read(&signer); /* the first, for its clear errors */
+	int r = join_signer_read(
+		&signer); /* this check comes first, because its error is easier to understand */
 
 	r = r == CTL_OK ? join_signer_epoch(0, &epoch) : r;
 	if (r != CTL_OK)
 		return r;
 	if (!record_name_is_valid(host) ||
 	    identity_permit(&signer, host, epoch, 0, permission, once) < 0) {
-		ctl_complain("'%.60s' is not a name of a host; write letters, digits, '.', '_' and "
-			     "'-'",
-			     host);
+		ctl_complain(
+			"'%.60s' is not a valid host name; write letters, digits, '.', '_' and "
+			"'-'",
+			host);
 		r = CTL_USAGE;
 	} else {
 		json_object_set_new(to, "host", json_string(host));

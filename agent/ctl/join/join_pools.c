@@ -30,7 +30,7 @@ int join_store_complain(const struct invitation *i, const struct kv_answer *a)
 			     "and whether etcd runs",
 			     url, a->text);
 	else
-		ctl_complain("etcd at %.90s gives no valid answer (%.200s); check the URL and "
+		ctl_complain("the answer of etcd at %.90s is not valid (%.200s); check the URL and "
 			     "the state of etcd",
 			     url, a->text);
 	return CTL_UNAVAILABLE;
@@ -73,8 +73,8 @@ static void on_config(void *user, const struct kv_answer *a)
 		if (config) {
 			q->status = take_pools(q, config);
 		} else {
-			ctl_complain("the key config of the cluster '%s' has a form that this "
-				     "version does not know; update this host",
+			ctl_complain("this version cannot parse the key config of the cluster "
+				     "'%s'; update Plenum on this host",
 				     q->of->cluster);
 			q->status = CTL_DATA;
 		}
