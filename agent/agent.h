@@ -87,7 +87,7 @@ struct agent {
 	struct problems problems;
 	struct health health;
 	struct latency latency;
-	struct samples samples; /* for plots */
+	struct samples samples; /* values of the last hour, for plots */
 	struct loop_source *health_timer;
 	uint64_t health_due_ns; /* time at which the armed health timer fires */
 	struct drift drift;

@@ -26,9 +26,10 @@ enum command_mount_state {
 
 struct control_unmount;
 struct command_mount {
-	struct launch_mount what; /* its addresses, descriptors and id are not set */
-	bool no_exec, no_atime;	  /* mount options that only this host's kernel needs */
-	uint32_t worker;	  /* worker that serves the mount, if that worker can */
+	/* The mount; members for addresses, descriptors and the id are not set. */
+	struct launch_mount what;
+	bool no_exec, no_atime; /* mount options that only this host's kernel needs */
+	uint32_t worker;	/* worker that serves the mount, if that worker can */
 	enum command_mount_state state;
 	uint64_t client; /* the client that waits for the result; 0: none */
 	uint64_t due_ns; /* latest time of the answer to that client */

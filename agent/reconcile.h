@@ -37,11 +37,11 @@ struct mount_search;
 #define RECONCILE_EDITED_WAIT_NS (10 * NSEC_PER_SEC)
 /* Pause between retries of an accepted transport that is unavailable. */
 #define RECONCILE_CHOICE_RETRY_NS (30 * NSEC_PER_SEC)
-#define RECONCILE_LAST_GOOD_FILE "running.yaml" /* in the state directory */
+#define RECONCILE_LAST_GOOD_FILE "running.yaml" /* file in the state directory */
 /* In the state directory: objects that applies have changed, with their original state. */
 #define RECONCILE_OWNED_FILE "owned"
-#define RECONCILE_WORKER_IDS_FILE "workers" /* in the state directory: cores of worker ids */
-#define RECONCILE_CHOICE_FILE "agreed"	    /* in the state directory: accepted transports */
+#define RECONCILE_WORKER_IDS_FILE "workers" /* file in the state directory: cores of worker ids */
+#define RECONCILE_CHOICE_FILE "agreed"	    /* file in the state directory: accepted transports */
 /* In the run directory: failures since the host booted. */
 #define RECONCILE_ATTEMPTS_FILE "attempts"
 /* In the state directory: ticket of the running or pending apply. */
@@ -214,8 +214,8 @@ enum reconcile_state {
 	RECONCILE_ORPHAN,
 	RECONCILE_ADOPTING, /* at the start: the applier of a previous agent is connected to this
 			       agent */
-	RECONCILE_LOADING,  /* from the request until the plan is made */
-	RECONCILE_APPLYING, /* from the start of the applier to the end of the run */
+	RECONCILE_LOADING,  /* the run has begun, and the plan is not made yet */
+	RECONCILE_APPLYING, /* the applier has started, and the run has not ended */
 };
 
 /* The current run. reconcile_begin() sets all members. */

@@ -551,8 +551,8 @@ struct launch_path_stats {
 				  host is on the switch of the peer's leg */
 	uint64_t sources;      /* UDP source ports that carry load, including the port's own */
 	uint64_t sources_lost; /* further UDP source ports whose packets do not reach the peer */
-	/* How many packets of a million are lost on the way to the peer, and on the way from it;
-	 * UINT64_MAX: unknown. */
+	/* How many packets of a million are lost from this host to the peer, and from the peer to
+	 * this host; UINT64_MAX: unknown. */
 	uint64_t loss_out_ppm, loss_in_ppm;
 	/* 1: the loss is far larger than usual, or than on the other legs. */
 	uint64_t lossy_out, lossy_in;

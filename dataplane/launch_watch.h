@@ -39,7 +39,7 @@ struct launch_session_path {
 	uint8_t port;			  /* index of the leg in launch_config.ports */
 	uint8_t state;			  /* enum launch_path_state */
 	bool standby;
-	/* As in struct launch_path_stats. */
+	/* These members have the meaning of those in struct launch_path_stats. */
 	uint64_t srtt_ns, rtt_at_ns;
 };
 

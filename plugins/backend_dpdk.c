@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * DPDK: the worker itself sends and receives packets, on its own VF if the device offers one,
+ * DPDK: the worker itself sends and receives packets, on a VF of its own if the device offers VFs,
  * otherwise on the kernel's interface. There are two back ends, which differ only in how they wait
  * for packets: by polling or by interrupts.
  */

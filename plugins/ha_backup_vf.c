@@ -18,7 +18,7 @@ bool ha_is_backup_of_vfs(const struct spec *s)
 }
 
 /* Refuses workers on kernel sockets: a socket uses one interface, and no program could move its
- * address to another one in time. */
+ * address to another interface in time. */
 static void check_workers(const struct spec *s, struct diag *d)
 {
 	char path[48];

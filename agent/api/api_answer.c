@@ -226,7 +226,8 @@ int api_answer_refuse(struct api_call *c, unsigned status, const char *code, con
 }
 
 /* Returns the rights of the client as a role. The role of a client of this host depends on the
- * process: `admin` serves clients that may make changes, `api` the others. */
+ * process: `admin` serves clients that may make changes, and `api` serves clients that may only
+ * read. */
 static enum access_role role_of(const struct api_call *c)
 {
 	switch (c->client->api->role) {

@@ -34,7 +34,7 @@ struct api_text { /* an answer's body, which several connections may be sending 
 	char *text;
 };
 
-struct api_out { /* what a client has not received yet */
+struct api_out { /* data that the client has not received yet */
 	char *head;
 	size_t head_len;
 	const char *body; /* points into `text`, or to static bytes */

@@ -36,8 +36,8 @@ static const char *token_of(const struct api_call *c)
 }
 
 /* Returns whether the monitor has given this token a role on this connection, and has reported no
- * event or change since then. A change of the tokens is reported. The monitor is asked before each
- * change anyway. */
+ * event or change since then. A change of the tokens is reported. For each change, the monitor
+ * checks the client again. */
 static bool is_known(const struct api_call *c, const uint8_t *hash)
 {
 	const struct api_client *cl = c->client;

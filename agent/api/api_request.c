@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests that a connection has read. Answers some of them in this process, asks the monitor for
- * the others, and makes the answer of its reply. A connection has one request at a time.
+ * Requests that a connection has read. Answers some of them in this process, passes the other
+ * requests to the monitor, and makes an answer from the monitor's reply. A connection has one
+ * request at a time.
  */
 #include "agent/api/api_internal.h"
 #include "agent/api/api_snapshot.h"

@@ -13,7 +13,8 @@
 
 /* An answer is used again for at most this long after the monitor was asked. */
 #define API_SNAPSHOT_AGE_NS (250 * NSEC_PER_MSEC)
-#define API_SNAPSHOT_SLOW_AGE_NS NSEC_PER_SEC /* of inventory and samples, which take longer */
+/* Maximum age of inventory and samples, which take longer to make. */
+#define API_SNAPSHOT_SLOW_AGE_NS NSEC_PER_SEC
 /* Rate limit of questions to the monitor about one object: a burst of API_SNAPSHOT_BURST, then one
  * per API_SNAPSHOT_REFILL_NS. Beyond this rate, the last answer is used again. */
 #define API_SNAPSHOT_BURST 16

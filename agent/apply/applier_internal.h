@@ -9,7 +9,7 @@
 #include "netcfg/plan/plan_conflict.h"
 
 enum applier_message_type {
-	/* From the applier to the monitor. */
+	/* Messages from the applier to the monitor. */
 	APPLIER_STAGE,
 	APPLIER_DIAG,
 	APPLIER_CONFLICT,
@@ -17,7 +17,7 @@ enum applier_message_type {
 	/* a confirmation was refused, because the peer in `unreachable` does not answer */
 	APPLIER_NOT_YET,
 	APPLIER_RESULT,
-	/* From the monitor to the applier. */
+	/* Messages from the monitor to the applier. */
 	APPLIER_CONFIRM,
 	APPLIER_ROLL_BACK,
 };

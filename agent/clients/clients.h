@@ -50,10 +50,10 @@ struct clients_peer {		/* identity of a client */
 };
 
 enum client_state {
-	CLIENT_NEW,	 /* has not sent its first or next request yet */
-	CLIENT_HELD,	 /* waits for events */
-	CLIENT_WAITS,	 /* its request waits for an answer that is made for many clients */
-	CLIENT_ASKED,	 /* its request waits for the monitor's answer */
+	CLIENT_NEW,   /* has not sent its first or next request yet */
+	CLIENT_HELD,  /* waits for events */
+	CLIENT_WAITS, /* the client's request waits for an answer that is made for many clients */
+	CLIENT_ASKED, /* the client's request waits for the monitor's answer */
 	CLIENT_ANSWERED, /* is reading the answer */
 	CLIENT_STREAM,	 /* is reading a stream of events */
 	CLIENT_DROPPED,	 /* closed by the monitor; the child has not confirmed that yet */
@@ -69,7 +69,7 @@ struct client {
 	/* The client must have the right to read, because it connected to the admin socket, which
 	 * any user can do. */
 	bool needs_right;
-	bool streams; /* its answer is a stream of events */
+	bool streams; /* the client gets a stream of events as its answer */
 	bool changes; /* its request is for a change, and is the last request of the connection */
 	/* Role, name and hash of the last token of a network client. */
 	enum access_role access;

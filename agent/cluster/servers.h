@@ -13,7 +13,7 @@
 #define SERVERS_MAX 256
 
 struct servers_entry {
-	/* registered 0: the server is gone, and these are its last addresses */
+	/* registered 0: the server's key has disappeared, and these are its last addresses */
 	struct cluster_server is;
 	bool remembered; /* read from the file, and not confirmed by the store yet */
 };
@@ -44,8 +44,8 @@ void servers_keep(struct servers *s, const json_t *hosts);
 const struct cluster_server *servers_find(const struct servers *s, const char *cluster,
 					  const char *host);
 const struct servers_entry *servers_entry(const struct servers *s, const char *host);
-/* Stores a report about a server. A server that is gone keeps its addresses. Returns whether
- * addresses have changed. If memory is short, the report is dropped. */
+/* Stores a report about a server. A server whose key has disappeared keeps its addresses. Returns
+ * whether addresses have changed. If memory is short, the report is dropped. */
 bool servers_take(struct servers *s, const struct cluster_server *news);
 /* Returns whether the addresses are equal. Labels are not compared, because workers get them from
  * their peers. */

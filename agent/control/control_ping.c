@@ -209,7 +209,7 @@ static json_t *result(const struct launch_ping *p)
 			 "max_ns", (json_int_t)p->max_ns);
 }
 
-/* Returns whether this worker cannot run the test, so that another one has to be asked. */
+/* Returns whether this worker cannot run the test, so that the test must run on another worker. */
 static bool cannot_run_test(const struct sup_worker *w)
 {
 	const int e = w->pinged.status;

@@ -432,7 +432,7 @@ static void put_title(const struct ctl_command *c, unsigned long seconds)
 
 	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
 	printf("%s  plenum %s, every %lu s\n\n", text, c->words, seconds);
-	fflush(stdout); /* before an error of the command */
+	fflush(stdout); /* print the output before an error message of the command */
 }
 
 /* Runs the command again and again, also while the agent does not answer. A program that reads

@@ -87,7 +87,7 @@ struct events_query {
 };
 
 /* Adds a parameter, in which all characters except letters and digits are escaped. A value that is
- * too long is cut; the agent would refuse such a value anyway. */
+ * too long is cut; the agent would refuse such a value. */
 static void add(struct events_query *q, const char *name, const char *value)
 {
 	size_t len = strlen(q->text);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * 'plenum worker logs': prints the lines of one worker, or of the agent, from the systemd journal.
- * If the journal has none, says where the log is. Needs no agent for the lines, but the right to
- * read the journal. The log of another host comes from that host's agent.
+ * If the journal has no lines, prints where the log is. Needs no agent for the lines, but the right
+ * to read the journal. The log of another host comes from that host's agent.
  */
 #include "agent/base/journal.h"
 #include "agent/ctl/ctl.h"

@@ -166,7 +166,7 @@ void event_store_note(struct event_store *s)
 {
 	if (!s)
 		return;
-	if (!s->run.failing) /* after an error, the timer retries instead */
+	if (!s->run.failing) /* after an error, the timer retries the write */
 		write_run(s);
 	arm(s);
 }

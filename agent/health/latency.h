@@ -3,8 +3,8 @@
  * Durations of recent requests of mounts and exports. Workers count durations in their statistics
  * pages since their start. This module keeps copies of the counts from some seconds ago, so that
  * the difference is a window of the last five to ten seconds. It only reads the pages. The entries
- * of a worker have indexes. The entries of a client worker are its own mounts, then the mounts that
- * it serves as a mount worker. The entries of a server are its exports.
+ * of a worker have indexes. The entries of a frontend worker are the mounts that it owns, then the
+ * mounts that it helps to serve as a mount worker. The entries of a server are its exports.
  */
 #ifndef PLENUM_AGENT_LATENCY_H
 #define PLENUM_AGENT_LATENCY_H

@@ -44,7 +44,8 @@ struct links_peer { /* the caller sets the first members */
 	unsigned misses;    /* questions in a row without an answer */
 	bool suspect;	    /* a question was not answered, and there is no verdict yet */
 	bool full_next;	    /* the next regular question is a full packet */
-	unsigned told_up, told_down; /* what third hosts have reported since helped_ns */
+	unsigned told_up, told_down; /* how many third hosts have reported since helped_ns that the
+					host answers them, or does not */
 };
 
 struct links_pending {

@@ -23,7 +23,7 @@ struct links_watch_leg { /* the caller sets the first members */
 	/* The members below are set by this module. */
 	int error;		      /* negative errno of opening the socket; 0: it is open */
 	struct links_report report;   /* ifindex 0: there is none yet */
-	struct links_opinion opinion; /* by links_watch_judge() */
+	struct links_opinion opinion; /* links_watch_judge() sets this */
 };
 
 struct links_watch_self { /* "": this host is in no cluster */

@@ -28,7 +28,7 @@ enum links_type {
 
 struct links_packet {
 	enum links_type type;
-	bool answered;	       /* only in LINKS_TOLD */
+	bool answered;	       /* only valid in LINKS_TOLD */
 	uint64_t number;       /* random; an answer repeats the number of the question */
 	struct ip_addr target; /* only in LINKS_ASK and LINKS_TOLD */
 };

@@ -467,7 +467,8 @@ static void apply(struct agent *a, const char *text)
 	PLENUM_CLEANUP(diag_done) struct diag d = DIAG_INIT;
 	struct reconcile_client client = {.id = ROLLOUT_CLIENT, .confirm_s = ROLLOUT_CONFIRM_S};
 	char why[CLUSTER_TEXT_MAX];
-	int r = save(a); /* first, so that the next agent finds the turn if this one is killed */
+	int r = save(a); /* save the turn before the apply, so that the next agent finds it if this
+			    agent is killed */
 
 	if (r < 0) {
 		end_turn(a, &h->note.now, ROLLOUT_FAILED,

@@ -146,8 +146,8 @@ int reconcile_choice_freeze(struct agent *a, struct plan_context *ctx)
 	return r;
 }
 
-/* Writes the record. If the write fails, it is retried; the choices in memory are in force
- * anyway. */
+/* Writes the record. If the write fails, it is retried; the choices in memory are in force in any
+ * case. */
 static void save(struct agent *a)
 {
 	struct reconcile *rec = &a->reconcile;

@@ -40,7 +40,7 @@ enum sup_state {
 	SUP_UP,
 	SUP_STOPPING, /* asked to stop, still running */
 	SUP_BACKOFF,  /* the process has exited and will be restarted after a delay */
-	SUP_FAILED,   /* cannot work with its configuration; waits for another one */
+	SUP_FAILED,   /* cannot work with its configuration; waits for another attempt */
 	SUP_STATE_MAX
 };
 

@@ -78,7 +78,7 @@ static bool is_needed(const struct wiring *w, const struct wiring_ask *q)
 	return true;
 }
 
-/* Starts the questions that have become necessary, and ends the others. */
+/* Starts the questions that have become necessary, and ends those that are not needed any more. */
 static void choose_questions(struct wiring *w, uint64_t now)
 {
 	for (size_t i = 0; i < w->v.n_asks; i++) {
@@ -326,8 +326,8 @@ static const struct wiring_ask *find_ask(const struct wiring *w, enum wiring_que
 /*
  * Returns whether the answer to `q` shows that the leg's cable leads to the other leg's network.
  * Linux answers a request for any of its addresses on any link, so the answer alone proves nothing.
- * Three more things are required. The address that the peer has on this leg must be silent. The
- * same station must answer on the other leg, or the other leg's cable must lead here. The two
+ * Three further conditions must be true. The address that the peer has on this leg must be silent.
+ * The same station must answer on the other leg, or the other leg's cable must lead here. The two
  * networks must be known to be separate, at present or from the time before the cables were
  * changed: in linked networks each leg reaches both.
  */

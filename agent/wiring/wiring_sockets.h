@@ -21,8 +21,8 @@ struct wiring_sockets { /* zeroed: no socket is open */
 	size_t n;
 };
 
-/* Opens the sockets that w needs and closes the others. A leg's sockets are replaced only if its
- * addresses change, since replacing them can lose packets. */
+/* Opens the sockets that w needs, and closes all other sockets. A leg's sockets are replaced only
+ * if its addresses change, since replacing them can lose packets. */
 void wiring_sockets_update(struct wiring_sockets *s, const struct wiring *w, struct lldp *lldp);
 /* Call when the role `lldp` has started and so has no sockets: passes the sockets to it. */
 void wiring_sockets_reopen(struct wiring_sockets *s, struct lldp *lldp);

@@ -84,7 +84,7 @@ struct rudp_peer {
 	char host[RUDP_HOST_MAX]; /* proven: the name in the certificate; else the name that the
 				     peer claims, "" if it claims none */
 	bool proven;
-	uint64_t epoch;		  /* of the certificate */
+	uint64_t epoch;		  /* epoch of the certificate */
 	char word[RUDP_HOST_MAX]; /* with a refusal: the word to send with it */
 };
 
@@ -246,8 +246,8 @@ struct rudp_path_info {
 	uint8_t sources; /* count of source ports that carry load, including the port's own */
 	uint8_t sources_lost; /* a bit for each source port (datagram.source), set if packets from
 				 this source port do not reach the peer */
-	/* How many packets of a million are lost on the way to the peer, and on the way from it;
-	 * UINT32_MAX: unknown. */
+	/* How many packets of a million are lost from this endpoint to the peer, and from the peer
+	 * to this endpoint; UINT32_MAX: unknown. */
 	uint32_t loss_out_ppm, loss_in_ppm;
 	bool lossy_out, lossy_in; /* the loss is far larger than usual, or than on another path to
 				     the peer */
@@ -392,7 +392,7 @@ void rudp_responses_short(struct rudp *r);
  * requests cannot use, because otherwise large requests of a client would block its small ones. */
 #define RUDP_SMALL_BYTES 16384U
 /*
- * Returns whether a peer may take another one of the application's buffers, for buf_get and for
+ * Returns whether a peer may use one more of the application's buffers, for buf_get and for
  * response buffers. held: buffers that the peer holds; n: all buffers of this kind; n_free: free
  * ones. A peer may always have a first buffer. It may have more while it holds less than an eighth
  * of all buffers, and fewer than are free. So a peer that never frees its buffers does not block

@@ -165,8 +165,8 @@ struct rudp_session {
 	struct rudp_call *abandoned_calls; /* server: calls whose response is not needed any more */
 	unsigned n_calls, n_fresh_calls;   /* entries of `calls`, with the meaning of n_slots and
 					      n_fresh for `slots` */
-	struct rudp_call first_calls[RUDP_FIRST_CALLS]; /* these are used first, before the entries
-							   of `calls` */
+	struct rudp_call first_calls[RUDP_FIRST_CALLS]; /* the first calls use these entries, before
+							   the entries of `calls` */
 
 	struct list tx[TX_QUEUE_MAX]; /* messages that have chunks to send */
 	uint8_t pausing;    /* a bit for each path whose packets in flight were moved to other

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Returns whether the address is an IPv6 link-local address. Such addresses are not moved, because
- * every link has its own. */
+ * the kernel gives every link such an address. */
 static bool is_link_local6(const struct ip_addr *a)
 {
 	return a->family == AF_INET6 && ip_addr_is_link_local(a);

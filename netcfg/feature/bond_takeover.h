@@ -4,7 +4,8 @@
  * the device to the bond, because addresses on a port do not work. This needs --force; without it
  * the plan refuses the device. All moves are steps of the plan that makes the device a port, and
  * the objects keep the protocol numbers of their programs. If another program's bond loses all its
- * ports in this way, its addresses and routes move as well. Only plan_bond.c calls these functions.
+ * ports to the new bond, its addresses and routes move as well. Only plan_bond.c calls these
+ * functions.
  */
 #ifndef PLENUM_NETCFG_BOND_TAKEOVER_H
 #define PLENUM_NETCFG_BOND_TAKEOVER_H

@@ -160,8 +160,8 @@ enum plan_leg_state {
 };
 const char *plan_leg_state_to_string(enum plan_leg_state s);
 
-/* A data device of the spec and its state. The plan configures usable and degraded legs and ignores
- * the others. A missing device is not an error of the plan. */
+/* A data device of the spec and its state. The plan configures usable and degraded legs, and
+ * ignores all other legs. A missing device is not an error of the plan. */
 struct plan_leg_info {
 	char name[PLENUM_NAME_MAX], device[PLENUM_NAME_MAX]; /* name and device, as written in
 								the spec */

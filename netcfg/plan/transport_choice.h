@@ -38,8 +38,8 @@ struct transport_choice_entry {
 struct transport_choice_device {
 	char leg[PLENUM_NAME_MAX];
 	char match[SPEC_MATCH_TEXT_MAX]; /* the match by which it was selected */
-	char device[PLAN_DEVICE_MAX];	 /* its identity (plan_match.c) */
-	char ifname[IFNAMSIZ];		 /* its name at that time */
+	char device[PLAN_DEVICE_MAX];	 /* the device's identity (plan_match.c) */
+	char ifname[IFNAMSIZ];		 /* the device's name at that time */
 };
 
 struct transport_choice {

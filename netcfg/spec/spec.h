@@ -99,7 +99,7 @@ enum spec_reselect {
 	SPEC_RESELECT_FAILURE,
 	SPEC_RESELECT_MAX
 };
-/* Which field of a packet determines the packet's priority. */
+/* The field of a packet that determines the packet's priority. */
 enum spec_trust { SPEC_TRUST_AS_FOUND, SPEC_TRUST_PCP, SPEC_TRUST_DSCP, SPEC_TRUST_MAX };
 /* Mode of an IPoIB interface. */
 enum spec_ipoib { SPEC_IPOIB_AS_FOUND, SPEC_IPOIB_DATAGRAM, SPEC_IPOIB_CONNECTED, SPEC_IPOIB_MAX };

@@ -14,7 +14,8 @@ struct compare {
 	void *user;
 };
 
-/* Returns the value as the file would have it, truncated if it is long; "" if it is not set. */
+/* Returns the value in the notation of the configuration file, truncated if it is long; "" if it is
+ * not set. */
 static const char *value_text(const struct spec_key *k, const char *base, char *buf, size_t size)
 {
 	const struct spec_type_ops *ops = &spec_types[k->type];

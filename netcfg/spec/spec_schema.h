@@ -68,8 +68,8 @@ struct spec_key {
 	const char *name;
 	enum spec_type type;
 	bool required;
-	const char *fallback;	  /* the default as the file would have it; NULL: the key has no
-				     default */
+	const char *fallback; /* the default in the notation of the configuration file; NULL: the
+				 key has no default */
 	const char *fallback_doc; /* describes the default in words; NULL: `fallback` is shown */
 	/* limits of numbers, seconds and rates; for lists, max is the maximum number of entries (0:
 	 * SPEC_LIST_MAX) */
@@ -89,7 +89,7 @@ struct spec_key {
 	 * entry whose `cores` have that core in its file, because such entries have no name. */
 	const char *by;
 	const char *help;    /* sentences, one per line */
-	const char *example; /* an example of a value, as the file would have it */
+	const char *example; /* an example of a value, in the notation of the configuration file */
 	/* Error text for values that this version does not implement; NULL if it implements all
 	 * values. */
 	const char *not_built;

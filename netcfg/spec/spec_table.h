@@ -15,7 +15,7 @@
 #define TEXT_OF_(x) #x
 #define TEXT_OF(x) TEXT_OF_(x)
 
-/* Parts of the table that have a file of their own. */
+/* Parts of the table in separate files. */
 extern const struct spec_table spec_admin_table, spec_api_table;
 
 #endif

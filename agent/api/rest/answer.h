@@ -22,7 +22,7 @@ struct answer_member {
 	const char *name; /* NULL: end of the list */
 	enum answer_type type;
 	bool is_list;  /* a list of values of that type */
-	bool may_lack; /* some answers do not have it */
+	bool may_lack; /* the member is absent in some answers */
 	bool may_be_null;
 	const struct answer_member *of;
 };

@@ -170,7 +170,7 @@ struct resource_field {
 	const char *name;
 	enum resource_type type;
 	size_t offset, size;
-	uint64_t min, max;	    /* for RESOURCE_NUMBER */
+	uint64_t min, max;	    /* limits of a field of the type RESOURCE_NUMBER */
 	uint64_t preset;	    /* value if the member is absent */
 	const char *const *choices; /* ends with NULL */
 	const char *only; /* for RESOURCE_LIST: the only text that is allowed; NULL: any */

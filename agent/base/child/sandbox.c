@@ -120,7 +120,7 @@ int sandbox_enter(void)
 
 /* These calls affect only the descriptors and the memory of the process. */
 static const int common[] = {
-	/* For the event loop. */
+	/* System calls of the event loop. */
 	SYS_read,
 	SYS_recvmsg,
 	SYS_epoll_ctl,
@@ -133,7 +133,7 @@ static const int common[] = {
 	SYS_ppoll,
 	SYS_gettid,
 	SYS_getpid,
-	/* For memory. */
+	/* System calls that allocate and free memory. */
 	SYS_munmap,
 	SYS_mremap,
 	SYS_brk,
@@ -141,7 +141,7 @@ static const int common[] = {
 	SYS_futex,
 	SYS_getrandom,
 	SYS_sysinfo, /* qsort(3) asks for the size of the memory if an array has more than 1 KiB */
-	/* For the exit. */
+	/* System calls that a process makes at its exit. */
 	SYS_rt_sigreturn,
 	SYS_rt_sigprocmask,
 	SYS_exit,

@@ -3,16 +3,17 @@
  * One export that several hosts can serve has one server at a time. The hosts agree by two keys in
  * the cluster's store, below /plenum/CLUSTER/v1/failover/EXPORT/. The key `record` is permanent: it
  * has the holder and the epoch, which grows with each new holder. The key `alive` belongs to a
- * lease of the store. It only shows that the holder renews its lease. Each change is a transaction
- * that depends on the revisions of both keys, so an old request that arrives late changes nothing.
+ * lease of the store. It only shows that the holder renews its lease. Each change is a
+ * transaction that depends on the revisions of both keys, so an old request that arrives late
+ * changes nothing.
  *
  * This file decides what one host does: it is pure, and the caller passes the time of a clock that
  * also counts while the host is suspended (CLOCK_BOOTTIME). The host may serve until
  * failover_until(). That time counts from the moment before the request for the lease was sent, so
  * it is always earlier than the end of the lease in the store, by at least the margin. A renewal
  * takes a new lease and moves `alive` to it, instead of prolonging the lease, because only that is
- * agreed between the members of the store: a member that was the leader and has not noticed yet
- * that it no longer is may still answer a prolongation.
+ * agreed between the members of the store: a member that was the leader and has not
+ * noticed yet that it no longer is may still answer a prolongation.
  */
 #ifndef PLENUM_AGENT_FAILOVER_H
 #define PLENUM_AGENT_FAILOVER_H
@@ -43,7 +44,7 @@ char *failover_alive_format(uint64_t lease);
 
 /* The values and revisions of both keys, read in one transaction. */
 struct failover_view {
-	uint64_t revision;	  /* of the store */
+	uint64_t revision;	  /* revision of the store */
 	uint64_t record_revision; /* 0: the key does not exist */
 	uint64_t alive_revision;  /* 0: the key does not exist */
 	struct failover_record record;
@@ -55,7 +56,7 @@ struct failover_times {
 	uint64_t margin_ns; /* time between the moment when the holder stops serving and the
 			       earliest end of its lease */
 	uint64_t poll_ns;   /* between two reads of a host that waits */
-	uint64_t retry_ns;  /* after a failure */
+	uint64_t retry_ns;  /* pause after a failure */
 	uint64_t answer_ns; /* a request without an answer for this time counts as lost */
 	uint64_t yield_ns; /* for this time, other hosts do not take an export that was released for
 			      one host */
@@ -78,9 +79,9 @@ enum failover_op {
 struct failover_request {
 	enum failover_op op;
 	uint64_t number; /* the answer has the same number */
-	uint64_t lease;	 /* for `alive` */
+	uint64_t lease;	 /* lease to which `alive` is attached */
 	uint64_t record_revision, alive_revision;
-	struct failover_record record; /* to write */
+	struct failover_record record; /* the record to write */
 };
 
 struct failover_answer {
@@ -90,8 +91,8 @@ struct failover_answer {
 	bool lease_gone;
 	uint64_t lease, ttl_ns; /* of FAILOVER_GRANT */
 	uint64_t revision;	/* revision of the store after a change */
-	struct failover_view
-		is; /* result of FAILOVER_READ, and of a transaction whose condition was false */
+	/* Result of FAILOVER_READ, and of a transaction whose condition was false. */
+	struct failover_view is;
 };
 
 enum failover_state {

@@ -178,7 +178,8 @@ static void set_pool(struct pool_edit *e)
 	reason_clear(&why);
 	r = pools_set(e->config, &e->setup.pool, e->setup.force, &e->pool, &e->to, &why);
 	if (r == 0 && pools_are_equal(&e->pool, &e->to)) {
-		succeed(e); /* also after an earlier try was carried out */
+		succeed(e); /* reports success also if an earlier attempt has already made the
+			       change */
 		return;
 	}
 	if (r == 0)

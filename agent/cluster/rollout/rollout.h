@@ -54,7 +54,7 @@ const char *rollout_state_to_string(enum rollout_state s);
 /* Identifies a document: hosts compare the hash, and operators see the generation. */
 struct rollout_version {
 	uint64_t generation;	     /* 0: no document */
-	char hash[ROLLOUT_HASH_MAX]; /* of the text */
+	char hash[ROLLOUT_HASH_MAX]; /* hash of the text */
 };
 void rollout_hash(const char *text, size_t len, char buf[ROLLOUT_HASH_MAX]);
 bool rollout_hash_is_valid(const char *hash);

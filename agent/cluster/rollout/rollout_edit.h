@@ -25,7 +25,7 @@ struct rollout_edit_setup {
 	const struct kv_ops *ops;
 	struct kv *kv; /* borrowed */
 	const char *cluster;
-	uint64_t id; /* of the request */
+	uint64_t id; /* ID of the request */
 	enum rollout_edit_op op;
 	/* For ROLLOUT_START: how many hosts apply at a time, as a number or, if that is 0, as a
 	 * percentage of the hosts that follow; the time limit of a turn; whether hosts return to

@@ -37,8 +37,8 @@ struct kv_answer {
 	uint64_t revision;	     /* current revision of the store */
 	bool succeeded;		     /* of a transaction: its comparisons were true */
 	bool more;		     /* of a range: it has further keys beyond the limit */
-	uint64_t lease, ttl_s;	     /* of a request that makes or renews a lease */
-	struct kv_pair *pairs;	     /* of a range, of a watch, or of the reads in a transaction */
+	uint64_t lease, ttl_s;	     /* result of a request that makes or renews a lease */
+	struct kv_pair *pairs; /* result of a range, of a watch, or of the reads in a transaction */
 	size_t n_pairs;
 };
 

@@ -168,8 +168,9 @@ static void on_claimed(void *user, const struct kv_answer *a)
 	} else if (strcmp(o.id, m->setup.self.id) != 0 || o.epoch > m->setup.self.epoch ||
 		   (o.epoch == m->setup.self.epoch && strcmp(o.nonce, m->setup.self.nonce) != 0))
 		refuse_name(m, &o);
-	else /* This host replaces its own key too, because a former process of this role may have
-	      * sent transactions that are not carried out yet. */
+	else /* This host also replaces the key if the key is already its own, because a former
+		process of this role may have sent transactions that the store has not executed yet.
+	      */
 		m->claim_over = a->pairs[0].revision;
 	step(m);
 }
@@ -368,7 +369,7 @@ int member_publish(struct member *m, enum record_kind kind, const char *text)
 void member_register_again(struct member *m)
 {
 	if (!m->owner_revision)
-		return; /* a claim is made anyway */
+		return; /* the next step claims the name in any case */
 	m->claim_over = m->owner_revision;
 	m->owner_revision = 0;
 	step(m);

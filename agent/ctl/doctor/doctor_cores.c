@@ -203,8 +203,8 @@ static void run_nohz(const struct doctor_host *p, const struct doctor_check *c,
 	bool set[CORES_MAX];
 	char text[64] = "";
 
-	/* A kernel that cannot isolate cores in this way does not have the file. If no core is
-	 * isolated, the file is empty or contains "(null)". */
+	/* The file is absent if the kernel does not support nohz_full. If no core is isolated, the
+	 * file is empty or contains "(null)". */
 	doctor_read(p, text, sizeof(text), "%s", file);
 	if (doctor_read_list(p, set, CORES_MAX, file) < 0 && text[0] != '(' &&
 	    doctor_n_polling(p) > 0) {

@@ -404,10 +404,10 @@ static const struct doctor_arp *find_arp(const struct doctor_host *p, enum docto
 }
 
 /*
- * Linux answers a request for any of its addresses on any link, so one answer proves nothing. This
- * leg leads to the other leg's network only if two things are true. Nothing answers here for the
- * address that the peer has on this leg. If the address on the other leg is answered on both legs,
- * both answers come from the same MAC address.
+ * Linux answers a request for any of its addresses on any link, so one answer proves nothing. The
+ * cable of this leg leads to the other leg's network only if both of these conditions are true.
+ * Nothing answers here for the address that the peer has on this leg. If the address on the other
+ * leg is answered on both legs, both answers come from the same MAC address.
  */
 static bool leads_elsewhere(const struct doctor_host *p, const struct doctor_arp *a)
 {

@@ -23,7 +23,7 @@ struct export_record {
 	struct reason differs;
 	/* Time of the next check by a child process, even if nothing seems to have changed. */
 	uint64_t look_ns;
-	bool taken; /* the current reconcile run has replaced the recorded folder by this one */
+	bool taken; /* the current reconcile run has replaced the recorded folder by this folder */
 };
 
 struct export_records { /* zeroed: no records, kept in memory only */

@@ -46,7 +46,7 @@ int fd_holder_receive(int sock, struct fd_holder_msg *m, int *ret_fd, int flags)
 
 /*
  * Serves until a QUIT, or until no agent has been connected for alone_ns. Rejects clients of other
- * users than its own. Returns the exit status of the process.
+ * users than the holder's user. Returns the exit status of the process.
  */
 int fd_holder_serve(int listen_fd, uint64_t alone_ns);
 /* Main function of the holder's process. Returns its exit status. */

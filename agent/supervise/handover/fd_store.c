@@ -412,8 +412,8 @@ struct taking {
 	void *user;
 };
 
-/* Passes on a descriptor from the service manager. If the holder has the same one, that copy is
- * closed, because the descriptor must not be passed on twice. */
+/* Passes on a descriptor from the service manager. If the holder already has a copy of the
+ * descriptor, this copy is closed, because the descriptor must not be passed on twice. */
 static void take_managed(void *user, int fd, const char *name)
 {
 	struct taking *t = user;

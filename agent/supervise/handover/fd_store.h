@@ -23,9 +23,9 @@ struct fd_store_setup {
  * it, and the start is retried; until then only the service manager stores descriptors. Returns 0
  * or negative errno. */
 int fd_store_open(const struct fd_store_setup *setup);
-/* Passes each descriptor that the previous agent stored to cb, which owns fd. cb calls fd_store_put
- * for those to keep and fd_store_drop for the others. Call once, before any child process is
- * started. */
+/* Passes each descriptor that the previous agent stored to cb, which owns fd. cb calls
+ * fd_store_put() for each descriptor to keep, and fd_store_drop() for all others. Call once, before
+ * any child process is started. */
 void fd_store_take(void (*cb)(void *user, int fd, const char *name), void *user);
 /* Stores a copy of fd until fd_store_drop, in place of one with the same name. Names have letters,
  * digits, '-', '_' and '.', and fewer than FD_HOLDER_NAME_MAX characters. Before fd_store_open only

@@ -28,7 +28,7 @@ struct rundir_fuse {
 };
 
 struct rundir_state {
-	int fd; /* its number in the process */
+	int fd; /* number of the descriptor in the process */
 	char export[PLENUM_NAME_MAX];
 };
 

@@ -150,7 +150,7 @@ struct examined { /* the process that is being examined */
 	const char *pid;
 	const struct places *places;
 	struct mount_user *as; /* its entry; NULL: it uses no mount so far */
-	uint32_t n;	       /* its uses of mounts */
+	uint32_t n;	       /* count of the process's uses of mounts */
 	bool full;	       /* the list has no room for it */
 	bool denied;	       /* the kernel does not let the agent examine it */
 	pid_t thread;	       /* the thread whose open files were examined last; 0: none */

@@ -36,7 +36,7 @@ struct mount_user {
 struct mount_users {
 	uint32_t n;	   /* number of processes, also those that the list does not name */
 	uint32_t n_denied; /* processes that the kernel does not let the agent examine */
-	pid_t denied;	   /* the first of them, and the errno that the agent got */
+	pid_t denied;	   /* the first of these processes, and the errno */
 	int denied_error;
 	/* The search did not end in time; `busy`: the process whose memory could not be read. */
 	bool incomplete;

@@ -53,7 +53,8 @@ int mounts_adopt(struct mounts *m, int fd, const uint8_t id[16])
 	strcpy(p->real, rm->path);
 	mount_point_add(m, p);
 	rm->adopted = true;
-	loop_timer_arm(m->look_timer, MOUNTS_LOOK_NS); /* it may be hidden by another mount */
+	loop_timer_arm(m->look_timer,
+		       MOUNTS_LOOK_NS); /* another mount may hide this mount, so look again later */
 	mount_point_ask_spare(p);
 	/* The descriptor is stored even if it came from the store. That is harmless, because the
 	 * service manager keeps only one copy. */

@@ -118,8 +118,8 @@ void client_entry_prefetched(struct fuse_client *f, struct client_prefetch *l, b
 
 	if (entry->nodeid == 0)
 		return;
-	/* Return only the name of a file without a lease: the kernel looks up such a file anyway
-	 * when a program uses it. */
+	/* Return only the name of a file without a lease: when a program uses such a file, the
+	 * kernel looks it up in any case. */
 	if (special || !(dir || leased) || !client_attr_is_valid(&entry->attr)) {
 		(void)client_answer_handle(&l->a, &skipped);
 		entry->nodeid = 0;

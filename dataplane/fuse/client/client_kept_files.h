@@ -30,7 +30,7 @@ struct client_kept_file {
 	uint64_t ctime_ns;
 };
 
-/* What the server reported when it opened a file for reading. */
+/* The answer of the server when it opened a file for reading. */
 struct client_opened_file {
 	uint64_t fh; /* the kernel's handle; 0: the entry is unused */
 	uint64_t ctime_ns;
@@ -49,8 +49,9 @@ struct client_kept_files {
 	struct list unused;
 	struct list by_node[CLIENT_KEPT_CHAINS]; /* the newest first */
 	uint64_t stopped_until_ns; /* the server has no room: keep no files until then */
-	struct client_opened_file opened[CLIENT_OPENED_FILES]; /* by index of the file */
-	struct client_kept_name names[CLIENT_KEPT_NAMES];      /* by hash */
+	struct client_opened_file
+		opened[CLIENT_OPENED_FILES];		  /* indexed by the index of the file */
+	struct client_kept_name names[CLIENT_KEPT_NAMES]; /* by hash */
 };
 
 /* Call when the server has opened the file for the request in slot s. */

@@ -84,8 +84,8 @@ static bool removes_name(uint32_t opcode)
 }
 
 /* Returns whether a removal must wait until the directory is open at the server. If the server
- * cannot open the directory at present, for example because it is out of resources, the removal is
- * sent anyway, because it may free such resources. */
+ * cannot open the directory at present, for example because it is out of resources, the client
+ * still sends the removal, because it may free such resources. */
 static bool names_hold(struct fuse_client *f, const struct client_slot *s)
 {
 	struct client_prefetches *p = &f->prefetch;

@@ -531,7 +531,7 @@ void client_internal_interrupt(struct fuse_client *f, const struct client_slot *
 bool client_internal_reopen(struct fuse_client *f, uint32_t file);
 bool client_internal_is_reopening(const struct fuse_client *f, uint32_t file);
 
-/* workers/: the functions of that folder that the rest of the client calls. If there are no mount
+/* workers/: functions of that folder that other folders of the client call. If there are no mount
  * workers, the functions for the owner of a mount do nothing. */
 
 /* Returns whether any mount worker has unfinished requests that may refer to the node. */

@@ -20,9 +20,8 @@
 #define HELPERS_FDS_STATIC 4096U
 /* Maximum number of bytes that one getdents64(2) call may return. */
 #define HELPERS_DIR_BYTES 32768U
-#define HELPERS_FH_MAX                                                                             \
-	64U /* longest kernel file handle in bytes that Plenum can sign; the kernel's limit is 128 \
-	     */
+/* Longest kernel file handle in bytes that Plenum can sign; the kernel's limit is 128. */
+#define HELPERS_FH_MAX 64U
 #define HELPERS_FD_NAME_MAX 12 /* size of a descriptor number as text */
 
 enum helpers_call_state {
@@ -52,7 +51,7 @@ struct helpers_export {
 	uint32_t gives_handles; /* 1: objects of the export have handles that can be reopened */
 	uint64_t identity;	/* hash of the export's file system and root */
 	struct helper_call calls[HELPERS_CALLS_MAX];
-	/* the worker's view of the journal; helpers have their own */
+	/* the worker's view of the journal; each helper process has a separate view */
 	struct journal journal;
 	int root_fd; /* descriptor of the export's root, which the helpers copy at STAGE_SERVING; -1
 			before */

@@ -100,9 +100,9 @@
  * The features that the client requests if the kernel offers them. Remarks for the server:
  *  - DONT_MASK: modes of MKNOD, MKDIR, CREATE arrive unmasked; the server applies the request's
  *    umask unless the parent directory has a default ACL.
- *  - HANDLE_KILLPRIV_V2: the server clears set-id bits and capabilities if FUSE_WRITE_KILL_SUIDGID,
- *    FATTR_KILL_SUIDGID or FUSE_OPEN_KILL_SUIDGID says so. Without it the kernel would ask for
- *    security.capability before every write.
+ *  - HANDLE_KILLPRIV_V2: the server clears set-id bits and capabilities if the request has
+ * FUSE_WRITE_KILL_SUIDGID, FATTR_KILL_SUIDGID or FUSE_OPEN_KILL_SUIDGID. Without it the kernel
+ * would ask for security.capability before every write.
  *  - ATOMIC_O_TRUNC: OPEN carries O_TRUNC.
  *  - No POSIX_LOCKS, FLOCK_LOCKS: the server learns by FUSE_PROTO_FEATURE_LOCKS that it manages the
  *    locks of a mount. No WRITEBACK_CACHE.
@@ -356,10 +356,10 @@ struct fuse_proto_ping_order {
 	uint8_t what;  /* enum fuse_proto_ping_what */
 	uint8_t depth; /* 1 to FUSE_PROTO_PING_DEPTH_MAX */
 	uint8_t pad[2];
-	uint32_t
-		count; /* count of transfers, 1 to FUSE_PROTO_PING_ORDER_COUNT_MAX; the client makes
-			  several requests, each with at most FUSE_PROTO_PING_COUNT_MAX transfers */
-	uint32_t len;  /* bytes of each transfer, 1 to FUSE_PROTO_MAX_WRITE */
+	/* Count of transfers, 1 to fuse_proto_ping_order_count_max; the client makes several
+	 * requests, each with at most fuse_proto_ping_count_max transfers. */
+	uint32_t count;
+	uint32_t len; /* bytes of each transfer, 1 to FUSE_PROTO_MAX_WRITE */
 	uint32_t pad2;
 };
 #define FUSE_PROTO_PING_ORDER_COUNT_MAX 4096

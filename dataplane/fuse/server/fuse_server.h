@@ -84,7 +84,7 @@ bool fuse_server_arm(struct fuse_server *srv);
 uint64_t fuse_server_due_ns(const struct fuse_server *srv, uint64_t now_ns);
 unsigned fuse_server_in_flight(const struct fuse_server *srv);
 
-/* What a client asks for in its hello. */
+/* The requests that a client makes in its hello. */
 struct fuse_server_asked {
 	uint8_t mount_id[16];
 	bool by_mount_worker; /* the client is a mount worker of that mount */

@@ -320,7 +320,7 @@ void server_req_take(struct fuse_server_client *c, struct rudp_call *call, void 
 struct wait_turn {
 	int work_left;
 	unsigned n_examined, n_started;
-	bool is_short; /* only few reply buffers are free */
+	bool is_short; /* whether only few reply buffers are free */
 	bool host_is_short;
 };
 

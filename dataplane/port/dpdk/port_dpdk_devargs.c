@@ -29,8 +29,8 @@ static void device_default(const struct launch_port *lp, unsigned index,
 {
 	unsigned room = port_dpdk_frame_room(lp->mtu);
 
-	/* Each block has whole frames and whole pages. qdisc_bypass is set, because rudp does its
-	 * own pacing. */
+	/* Each block has whole frames and whole pages. qdisc_bypass is set, because rudp itself
+	 * paces the packets. */
 	snprintf(ret->name, sizeof(ret->name), "net_af_packet%u", index);
 	snprintf(ret->args, sizeof(ret->args),
 		 "iface=%s,blocksz=%u,framesz=%u,framecnt=%u,qdisc_bypass=1", lp->ifname,

@@ -166,8 +166,8 @@ bool port_dpdk_drivers_load(const struct launch_config *cfg)
 
 /* ------------------------------------------------------------------ the folder */
 
-/* Returns whether only this process and its children see the mounts that it makes: a worker has its
- * own mount namespace, but a test has not. */
+/* Returns whether only this process and its children see the mounts that it makes: a worker has a
+ * private mount namespace, but a test does not. */
 static bool mounts_are_ours(void)
 {
 	struct stat ours, theirs;

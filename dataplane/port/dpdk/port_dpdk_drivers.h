@@ -12,7 +12,7 @@
 /* Loads the drivers of all devices of cfg and of the buffer pool. Returns false if the driver of
  * any device is unknown; the drivers that were loaded before do no harm. */
 bool port_dpdk_drivers_load(const struct launch_config *cfg);
-/* Makes DPDK find an empty driver folder. Does nothing unless this process has its own mount
+/* Makes DPDK find an empty driver folder. Does nothing unless this process has a private mount
  * namespace. */
 void port_dpdk_drivers_hide(void);
 

@@ -26,8 +26,8 @@ struct rdma_device {
 	enum port_rdma_gpu gpu;
 };
 
-struct rdma_leg { /* a leg of the worker: the index of its RDMA device in `devices`, or the reason
-		     why it has none */
+struct rdma_leg { /* a leg of the worker: the index of the leg's RDMA device in `devices`, or the
+		     reason why the leg has no device */
 	int device;
 	enum port_rdma_reason reason;
 	uint8_t gid[16];

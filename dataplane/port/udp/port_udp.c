@@ -88,7 +88,8 @@ static void unwatch_all(struct port_udp *u)
 	u->watched = false;
 }
 
-/* Opens the additional source ports. If one of them cannot be opened, the others carry its load. */
+/* Opens the additional source ports. If one of the sockets cannot be opened, the other sockets
+ * carry its load. */
 static void sources_open(struct port_udp *u, unsigned n, struct reason *why)
 {
 	for (unsigned k = 1; k < MIN_OF(n, DATAGRAM_SOURCES_MAX); k++) {

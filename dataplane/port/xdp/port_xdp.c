@@ -17,7 +17,8 @@
 #include <sys/timerfd.h>
 
 #define CLOCK_NS (10 * NSEC_PER_MSEC) /* while polling, tx uses a time that is at most this old */
-/* If the kernel has taken only some frames, the others are offered again after this time. */
+/* If the kernel has accepted only some of the frames, the port offers the remaining frames again
+ * after this time. */
 #define TX_AGAIN_NS (50 * NSEC_PER_USEC)
 /* If the kernel takes no frames, because the link is down, they are offered again after this
  * time. */
@@ -393,10 +394,10 @@ static int modes_try(struct port_xdp *x, struct attempt *a, const struct xdp_mod
 /*
  * Waits while another process has a queue, but only if that process is dead. An interface can have
  * only one XDP program, which shows whether the process is dead. While that process is alive, its
- * program is attached, so the program of this port cannot be attached. When that process is dead,
- * its program is gone, but its queue stays in use as long as the kernel has one of its frames. So
- * if this port's program can be attached, the queue will become free, and no other process can take
- * it first.
+ * program is attached, so the program of this port cannot be attached. When that process has died,
+ * the kernel has removed its program. But its queue stays in use as long as the kernel has one of
+ * its frames. So if this port's program can be attached, the queue will become free, and no other
+ * process can take it first.
  */
 static int free_await(struct port_xdp *x, struct attempt *a, uint64_t wait_ns,
 		      const struct xdp_mode **ret_mode)

@@ -158,8 +158,8 @@ static void grow(struct rudp_cc *c, uint32_t mtu, bool clear)
 		c->growth_rounds++;
 	else
 		by = MAX_OF(by, clear ? GROW_CLEAR(c->cwnd) : GROW_FAST(c->cwnd));
-	/* Grow fast to the former window: the cause of the cut was not a queue, or the queue is
-	 * gone. */
+	/* Grow fast to the former window: the cause of the cut was not a queue, or the queue has
+	 * drained. */
 	if (clear && c->recover_to > c->cwnd)
 		by = MAX_OF(by, (c->recover_to - c->cwnd) / 2 + GROW_FAST(c->cwnd));
 	c->cwnd = MIN_OF(c->cwnd + by, CWND_MAX);
@@ -198,9 +198,10 @@ static bool is_noisy(const struct rudp_cc *c)
  * chance. */
 static bool needs_more(const struct rudp_cc *c, uint32_t mtu)
 {
-	bool alone = !c->limited && c->cwnd <= UNIT(mtu) / 2; /* with so few packets in flight,
-								 packets cannot overtake one
-								 another */
+	bool alone =
+		!c->limited &&
+		c->cwnd <= UNIT(mtu) /
+				   2; /* with so few packets in flight, packets are not reordered */
 
 	return c->n_delays < DELAYS_LEAST && (c->reordering_ns || alone);
 }

@@ -44,8 +44,8 @@ static inline bool rudp_gso_is_off(const struct rudp_gso *t, uint64_t now)
 }
 
 /* Call when the port has taken a burst in one send: n packets of this many bytes, numbered from pn
- * on. msg identifies their message. Packets of other messages say nothing about this burst, because
- * the peer may have memory for these messages but none for this one. */
+ * on. msg identifies their message. Packets of other messages do not show whether this burst was
+ * lost, because the peer may have memory for those messages but not for this message. */
 void rudp_gso_watch(struct rudp_gso *t, uint64_t pn, unsigned n, uint16_t bytes, uint64_t msg,
 		    uint64_t now);
 static inline void rudp_gso_sent(struct rudp_gso *t, uint64_t pn, unsigned n, uint16_t bytes,

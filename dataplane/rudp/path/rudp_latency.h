@@ -4,7 +4,7 @@
  * two values: the minimum round trip without the delay of the hosts, and the round trip without
  * this sender's own queue. So neither a busy host nor load makes a path count as slow. A path is
  * slow if its round trip is far above that of another port's path to the same peer. A path is also
- * slow if its round trip is far above its own past while no other path is late. If all paths are
+ * slow if its round trip is far above its usual value while no other path is slow. If all paths are
  * late, the cause is not one leg. It only computes, and does not depend on packets or sessions.
  * Times in ns.
  */

@@ -36,7 +36,7 @@ struct hello_in {
 	struct rudp_noise noise;
 	uint8_t key; /* index of the key that sealed the HELLO, in this endpoint's list of keys */
 	struct rudp_proof proof; /* valid if h.identity is set */
-	struct rudp_peer peer;	 /* as ops->identify has found it */
+	struct rudp_peer peer;	 /* result of ops->identify */
 	/* the opened body, to which b.app and proof point */
 	uint8_t body[RUDP_PROOF_MAX + WIRE_HELLO_BODY_BYTES + WIRE_HELLO_APP_MAX];
 	uint64_t hash;

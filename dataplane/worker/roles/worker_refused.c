@@ -195,7 +195,7 @@ void worker_refused_add(struct worker *w, struct worker_refused *r,
 	struct worker_refused_entry *e;
 
 	ip_addr_format(from, ip, sizeof(ip));
-	/* Ignore mount workers, because the mount that they help has its own entry. */
+	/* Ignore mount workers, because the mount to which they belong has an entry. */
 	if (q->by_mount_worker || !reason_format_for(q, ip, error, word, text))
 		return;
 	r->refusals++;

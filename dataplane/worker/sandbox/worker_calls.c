@@ -153,7 +153,7 @@ static const struct seccomp_rule rules_all[] = {
 	{SYS_fcntl, 1, UINT32_MAX, F_GETFD},
 	{SYS_fcntl, 1, UINT32_MAX, F_SETFD},
 	{SYS_fcntl, 1, UINT32_MAX, F_DUPFD_CLOEXEC},
-	/* To read the name and MAC of an interface, for announcements. */
+	/* These read the name and the MAC of an interface, for announcements. */
 	{SYS_ioctl, 1, UINT32_MAX, SIOCGIFNAME},
 	{SYS_ioctl, 1, UINT32_MAX, SIOCGIFHWADDR},
 	{SYS_ioctl, 1, UINT32_MAX, SIOCGIFFLAGS},

@@ -43,7 +43,7 @@ struct sandbox {
 			*/
 	int proc_fd;   /* SANDBOX_DESCRIPTORS: a procfs that shows only processes and is mounted
 			  nowhere; -1: not available */
-	bool no_selinux; /* it is certain that the kernel does not use SELinux */
+	bool no_selinux; /* whether it is certain that the kernel does not use SELinux */
 };
 
 /* Returns the user whose identity workers have: plenum-worker if the host has this user, otherwise

@@ -12,7 +12,8 @@
 #include <sys/mman.h>
 
 #ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* from include/uapi/asm-generic/mman-common.h of Linux 5.14 */
+/* Value from include/uapi/asm-generic/mman-common.h of Linux 5.14. */
+#define MADV_POPULATE_WRITE 23
 #endif
 
 /* Creates a file with a sealed, unchangeable copy of data; its offset is 0. Returns the descriptor,

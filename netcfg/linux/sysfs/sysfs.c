@@ -238,7 +238,7 @@ int sysfs_add_cores(int root, struct inventory *inv)
 		r = read_list(root, "devices/system/cpu/online", online, CORES_MAX);
 	if (r < 0)
 		return r;
-	/* A missing file means that no core is isolated: some kernels then do not have it. */
+	/* A missing file means that no core is isolated: some kernels then lack the file. */
 	read_list(root, "devices/system/cpu/isolated", isolated, CORES_MAX);
 	for (unsigned i = 0; i < CORES_MAX; i++) {
 		struct inv_core *c;

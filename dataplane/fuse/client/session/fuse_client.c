@@ -431,8 +431,8 @@ void *fuse_client_buf_get(struct fuse_client *f, uint64_t cookie, size_t len)
 	return len <= CLIENT_SMALL_BYTES ? s->small + CLIENT_SMALL_BYTES : s->resp;
 }
 
-/* Called when the rest of a message will not arrive. The memory belongs to a slot, so do not free
- * it. */
+/* Called when the remaining packets of a message will not arrive. The memory belongs to a slot, so
+ * do not free it. */
 void fuse_client_buf_put(struct fuse_client *f, void *buf)
 {
 	(void)f;

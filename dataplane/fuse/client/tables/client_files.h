@@ -22,7 +22,7 @@ struct client_files {
 			       in use, because they may be open at the server */
 	uint64_t n_dropped; /* count of records freed since the start */
 	/* The predecessor's open files whose opened_by is set: a hash table by opened_by with the
-	 * indexes of the files plus one. NULL: no file has it set. */
+	 * indexes of the files plus one. NULL: the flag is not set for any file. */
 	uint32_t *adopted;
 	uint32_t adopted_mask; /* size of the table minus one */
 };

@@ -18,7 +18,7 @@
 _Static_assert(FUSE_PROTO_WRITE_DATA + FUSE_PROTO_REQ_TAIL_MAX <= 4096, "the message fits");
 
 struct client_held_buf {
-	uint64_t offset; /* of the data in the file */
+	uint64_t offset; /* offset of the data in the file */
 	uint32_t len;	 /* is written after all other members; 0: the buffer is empty */
 	uint32_t pad;
 };
@@ -27,7 +27,7 @@ struct client_held_file {
 	uint64_t nodeid; /* is written after all other members; 0: the record is unused */
 	uint32_t file;	 /* index of the open file by which programs have written the data */
 	uint32_t lease;	 /* number of the lease at the server; 0: not known */
-	uint32_t uid, gid, write_flags, open_flags; /* of the WRITEs */
+	uint32_t uid, gid, write_flags, open_flags; /* values of the WRITEs */
 	struct client_held_buf bufs[CLIENT_HELD_BUFS];
 };
 

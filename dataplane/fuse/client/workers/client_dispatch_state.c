@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The functions by which the rest of the client reads and changes what the owner knows about its
- * mount workers. */
+/* Functions by which other folders of the client read and change the owner's data about its mount
+ * workers. */
 #include "dataplane/fuse/client/workers/client_workers.h"
 
 static void post(const struct client_dispatch *d, struct client_worker *w, uint64_t *bits,

@@ -188,7 +188,7 @@ static inline bool mount_worker_swap(uint32_t *word, uint32_t was, uint32_t is)
 					   __ATOMIC_ACQUIRE);
 }
 
-/* Clears all bits of the word and returns the first n of them. Ignores the others, which only a
+/* Clears all bits of the word and returns the first n of them. Ignores all other bits, which only a
  * faulty process sets. */
 static inline uint64_t mount_worker_take_bits(uint64_t *bits, unsigned n)
 {

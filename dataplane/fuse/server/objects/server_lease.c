@@ -255,9 +255,9 @@ bool server_lease_grant(struct server_req *q, const uint8_t *handle, size_t len,
 	struct server_lease *l[2];
 	uint64_t now_ns, keys[2];
 
-	/* A folder needs no lease, because clients cache its names and attributes for a second
-	 * anyway. A file with several names gets none: if it is unlinked in another folder, the
-	 * server checks only the lease of that folder. */
+	/* A folder needs no lease, because clients cache its names and attributes for a second even
+	 * without a lease. A file with several names gets none: if it is unlinked in another
+	 * folder, the server checks only the lease of that folder. */
 	if (!(q->client->features & FUSE_PROTO_FEATURE_LEASE) || q->resent || S_ISDIR(attr->mode) ||
 	    attr->nlink != 1)
 		return false;
@@ -352,8 +352,8 @@ static unsigned changes_of(const struct server_req *q)
 	case FUSE_SYMLINK:
 	case FUSE_MKNOD:
 	case FUSE_MKDIR:
-	case FUSE_RMDIR: /* the folder itself needs no lease, because clients cache the names of
-			    folders for a second anyway */
+	case FUSE_RMDIR: /* the folder itself needs no lease, because clients cache names of folders
+			    for a second even without a lease */
 		return CHANGES_NAMES_FIRST;
 	default:
 		return 0;

@@ -22,7 +22,7 @@ static bool pin_is_of(const struct state_pin *rec, const struct fuse_handle *h)
 	return rec->len == h->len && memcmp(rec->handle, h->bytes, h->len) == 0;
 }
 
-/* What pin_find() has found besides the record of the handle. */
+/* Further results of pin_find(), besides the record of the handle. */
 struct pin_found {
 	struct state_pin *free; /* an unused record; only set if no record has the handle */
 	uint32_t n_provisional; /* count of provisional pins of all workers; only complete if no

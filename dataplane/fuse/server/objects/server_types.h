@@ -579,7 +579,8 @@ struct fuse_server {
 	uint32_t permitted[2]; /* the thread's permitted capabilities */
 	struct fuse_ids ids;   /* the thread's current identity */
 	bool caps_valid;       /* the thread's effective capabilities are those for `ids` */
-	bool caps_of_writer;   /* they are the capabilities for writing as a client's user */
+	bool caps_of_writer; /* whether these capabilities are those for writing as a client's user
+			      */
 	struct server_ping ping;
 	struct server_ping_order order;
 };

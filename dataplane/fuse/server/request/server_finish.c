@@ -36,7 +36,8 @@ static void req_release(struct server_req *q)
 	q->temp = NULL;
 }
 
-/* Logs the first EIO of a session. A failing disk causes many, so the others are not logged. */
+/* Logs the first EIO of a session. A failing disk causes many errors, so further errors are not
+ * logged. */
 static void log_first_error(struct fuse_server_client *c, uint32_t opcode)
 {
 	if (!c->failed)
