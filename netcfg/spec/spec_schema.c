@@ -700,9 +700,8 @@ static const struct spec_key cluster_keys[] = {
 		 "A host with a key and a host without a key do not connect.",
 	 .example = "encrypt"},
 	{"identity", SPEC_TYPE_ENUM, .fallback = "off", NAMES(identity_names), FIELD(spec_cluster, identity), .example = "require",
-	 .help = "Whether hosts prove that they have the name that they give.\n"
-		 "off: any host with the cluster's key is believed whatever name it gives. accept: this host proves its name, and"
-		 " believes hosts without identity as with off. require: they are refused.\nA change restarts the workers. See SECURITY in plenumd(8)."},
+	 .help = "Whether hosts prove their names.\n"
+		 "off: a host with the cluster's key may claim any name. accept: this host proves its name, and treats hosts without an identity as with off. require: they are refused.\nA change restarts the workers. See SECURITY in plenumd(8)."},
 	{"identity-dir", SPEC_TYPE_PATH, FIELD(spec_cluster, identity_dir), .fallback_doc = "/var/lib/plenum/identity",
 	 .example = "/etc/plenum/id", .help = "The folder with the files of this host's identity, for root alone."},
 	{"config", SPEC_TYPE_ENUM, .fallback = "off", NAMES(cluster_config_names), FIELD(spec_cluster, config), .example = "follow",
@@ -714,7 +713,7 @@ static const struct spec_key cluster_keys[] = {
 	{"probe-legs", SPEC_TYPE_BOOL, .fallback = "false", FIELD(spec_cluster, probe_legs), .example = "true",
 	 .help = "Whether the legs of this host probe legs of other hosts of the cluster, and answer their probes, on UDP port 7410.\n"
 		 "Each leg sends 3 packets a second, at most 6 while a host does not answer, whatever the number of hosts."
-		 " 'plenum cluster links' shows what they find. It needs cluster.etcd."},
+		 " 'plenum cluster links' shows the results. It needs cluster.etcd."},
 };
 static const struct spec_table cluster_table = {TABLE(cluster_keys), PLACE(spec_cluster)};
 
