@@ -9,13 +9,14 @@
 #include "netcfg/base/addr.h"
 #include "netcfg/base/base.h"
 
-#define LINKS_FAULTS_MAX 8 /* faults of other hosts' legs in a report of a leg */
+/* Maximum number of other hosts' faulty legs in a report about a leg. */
+#define LINKS_FAULTS_MAX 8
 
 enum links_verdict {
-	LINKS_UNKNOWN,	/* not asked, or the answers do not decide */
+	LINKS_UNKNOWN,	/* no verdict: the leg was not asked, or the answers do not suffice */
 	LINKS_OK,	/* answers arrive */
 	LINKS_OWN_LEG,	/* no host answers this leg */
-	LINKS_PEER_LEG, /* the other host's leg answers no host that was asked */
+	LINKS_PEER_LEG, /* the other host's leg answers none of the hosts that asked it */
 	LINKS_SWITCH,	/* the other host's leg answers others, but not this leg */
 	LINKS_VERDICT_MAX
 };
@@ -33,7 +34,8 @@ struct links_report {
 	uint32_t alone;	   /* 1: no host answers any leg, so the other hosts may be down */
 	uint32_t known, asked, answering;	  /* hosts on this leg */
 	uint32_t has_loss, has_full_loss;	  /* 1: enough packets of that size for a loss */
-	uint32_t loss_percent, full_loss_percent; /* of the latest small and full packets */
+	uint32_t loss_percent, full_loss_percent; /* share of lost packets among the latest small
+						     and full packets */
 	uint64_t rtt_ns;			  /* 0: unknown */
 	uint32_t n_faults, n_omitted;
 	struct links_report_fault faults[LINKS_FAULTS_MAX];

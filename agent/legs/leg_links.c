@@ -11,8 +11,9 @@
 #include <string.h>
 
 #define LOOK_NS (2 * NSEC_PER_SEC)
-#define REPEAT_NS (60 * NSEC_PER_SEC) /* an unchanged record is written again */
-/* Records that are written at once when something has changed, and how fast further ones follow. */
+#define REPEAT_NS (60 * NSEC_PER_SEC) /* how often an unchanged record is written again */
+/* The rate limit for changed records: how many may be written at once, and the time until one more
+ * may follow. */
 #define CHANGES_MAX 20
 #define CHANGE_NS (3 * NSEC_PER_SEC)
 
@@ -21,12 +22,14 @@ struct leg_links {
 	struct loop_source *timer;
 	struct links_keys keys;
 	char keys_of[PLENUM_NAME_MAX]; /* the cluster that has these keys */
-	bool keys_failed;	       /* they could not be read, and are tried again */
-	json_t *published;	       /* the last record without its numbers; NULL: none */
+	bool keys_failed;	       /* the keys could not be read; reading is retried */
+	json_t *published; /* the last record without its changing numbers; NULL: no record was
+			      written */
 	uint64_t published_ns;
-	unsigned changes; /* records that may be written at once */
+	unsigned changes; /* how many records may be written at once now */
 	uint64_t refilled_ns;
-	struct links_path paths[LINKS_PATHS_MAX]; /* of workers, at the last judgement */
+	/* The paths of workers, as the last verdicts used them. */
+	struct links_path paths[LINKS_PATHS_MAX];
 	size_t n_paths;
 };
 
@@ -69,7 +72,8 @@ static size_t list_legs(const struct agent *a, struct links_watch_leg legs[PLENU
 	return n;
 }
 
-/* Reads the keys of the cluster. If that fails, the workers' reasons say so. */
+/* Reads the keys of the cluster. A failure is not reported here, because the reasons of the workers
+ * report it. */
 static bool read_keys(const struct agent *a, struct links_keys *ret)
 {
 	const struct spec_cluster *c = &a->running.spec->cluster;
@@ -89,7 +93,8 @@ static bool read_keys(const struct agent *a, struct links_keys *ret)
 	return true;
 }
 
-/* Keeps the former keys while the file cannot be read, for example because it is being replaced. */
+/* Keeps the keys that were read before while the file cannot be read, for example because an
+ * operator is replacing it. */
 static void update_keys(struct agent *a)
 {
 	struct leg_links *l = a->leg_links;
@@ -157,8 +162,8 @@ static void judge(struct agent *a)
 	links_watch_judge(l->watch, l->paths, l->n_paths, has_carrier, a);
 }
 
-/* A lost carrier, a crossed cable or another host with the address explains the silence, and is a
- * problem already. */
+/* A lost carrier, a crossed cable or another host with the address explains the silence, and is
+ * already reported as a problem. */
 static bool is_explained(const struct agent *a, const struct links_watch_leg *leg)
 {
 	return !has_carrier(a, leg) || wiring_explains(a->wiring, leg->name, &leg->ip.addr, NULL);
@@ -202,7 +207,8 @@ static void update_problems(struct agent *a)
 	}
 	add_cut_off(list, legs, n);
 	if (problems_set(&a->problems, PROBLEMS_LINKS, NULL, list)) {
-		agent_check_health(a); /* the paths of a dead leg need no reason of their own */
+		agent_check_health(a); /* the problem of the dead leg already explains why its paths
+					  are down */
 		agent_update_state(a);
 		agent_publish(a);
 	}
@@ -236,7 +242,7 @@ static void add_numbers(json_t *o, const struct links_report *r)
 		json_object_set_new(o, "rtt_us", json_integer((json_int_t)(r->rtt_ns / 1000)));
 }
 
-/* Adds the legs of others that do not answer probes. Sessions may use them nevertheless. */
+/* Adds the legs of other hosts that do not answer probes. Sessions may still use these legs. */
 static void add_faults(const struct leg_links *l, json_t *list, const struct links_watch_leg *leg)
 {
 	const struct links_evidence e = {.paths = l->paths,
@@ -256,8 +262,9 @@ static void add_faults(const struct leg_links *l, json_t *list, const struct lin
 	}
 }
 
-/* Makes the record, and in *ret_stable a copy without the numbers that change all the time. That
- * copy says whether losses are known, so that they are written when they are known first. */
+/* Makes the record. *ret_stable gets a copy without the numbers that change all the time, to
+ * compare records. That copy says whether losses are known, so that they are written when they are
+ * known first. */
 static json_t *make_record(const struct agent *a, json_t **ret_stable)
 {
 	const struct links_watch_leg *legs;
@@ -287,8 +294,8 @@ static json_t *make_record(const struct agent *a, json_t **ret_stable)
 	return o;
 }
 
-/* Returns whether a changed record may be written now. Legs that change all the time must not load
- * the store. */
+/* Returns whether a changed record may be written now. The limit protects the store from legs that
+ * change all the time. */
 static bool may_publish(struct leg_links *l, uint64_t now)
 {
 	const uint64_t n = (now - l->refilled_ns) / CHANGE_NS;

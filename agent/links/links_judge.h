@@ -10,9 +10,9 @@
 #include "agent/base/links_report.h"
 #include "netcfg/base/reason.h"
 
-/* A path that is up and idle hears its peer every 4 s. */
+/* On an idle path that works, a packet of the peer arrives every 4 s. */
 #define LINKS_PATH_NS (5 * NSEC_PER_SEC)
-#define LINKS_PATHS_MAX 4096 /* paths that are looked at; further ones are no evidence */
+#define LINKS_PATHS_MAX 4096 /* maximum number of paths that are considered */
 
 struct links_path { /* a path of a worker */
 	char leg[PLENUM_NAME_MAX], peer[PLENUM_NAME_MAX];
@@ -21,17 +21,17 @@ struct links_path { /* a path of a worker */
 
 struct links_opinion {
 	enum links_verdict verdict; /* LINKS_UNKNOWN, LINKS_OK or LINKS_OWN_LEG */
-	bool by_paths;		    /* the paths of workers decide */
-	bool dead;		    /* no host answers the leg, which is a problem of this host */
-	bool alone; /* no host answers any leg, although hosts have answered before */
+	bool by_paths; /* the verdict comes from the paths of workers, not from probes */
+	bool dead;     /* no host answers the leg, which is a problem of this host */
+	bool alone;    /* no host answers any leg, although hosts have answered before */
 	struct reason why;
 };
 
 struct links_evidence {
-	const struct links_path *paths; /* those that links_path_counts() accepts */
+	const struct links_path *paths; /* only paths that links_path_counts() accepts */
 	size_t n_paths;
 	bool carrier;
-	bool answered; /* a probe was answered on any leg since the agent's start */
+	bool answered; /* whether a probe on any leg was answered since the agent's start */
 };
 
 struct links_watch_leg;

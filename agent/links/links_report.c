@@ -19,7 +19,8 @@ void links_report_make(const struct links_leg *leg, struct links_report *ret)
 	ret->full_loss_percent = ret->has_full_loss ? links_loss_percent(leg, true) : 0;
 	ret->rtt_ns = leg->rtt_ns;
 	links_count(leg, &ret->asked, &ret->answering);
-	/* A leg that is at fault itself, or hears nothing, tells nothing about other legs. */
+	/* A leg that is at fault, or that receives no answers, cannot tell whether other legs
+	 * work. */
 	for (uint32_t i = 0; i < leg->n_peers && leg->verdict != LINKS_OWN_LEG && !leg->alone;
 	     i++) {
 		const struct links_peer *p = &leg->peers[i];

@@ -21,16 +21,17 @@ struct links_watch {
 	struct links_keys keys;
 	struct links_watch_leg legs[PLENUM_LEGS_MAX];
 	size_t n_legs;
-	int members; /* the latest list of other hosts; -1: none yet */
+	int members; /* memfd with the latest list of other hosts; -1: there is none yet */
 	uint64_t members_len;
-	bool answered; /* a probe was answered on any leg, also before the process ended */
+	bool answered; /* whether a probe was answered on any leg since the start, even if another
+			  process got the answer */
 	struct loop_source *starter; /* timer that starts the process after a failed start */
 };
 
 /* ---- sockets ---- */
 
-/* Full packets must not be fragmented, and an ICMP error tells that a host's kernel answers
- * although its agent does not. */
+/* Forbids fragmentation, because full packets test the MTU. Asks for ICMP errors: such an error
+ * proves that a host's kernel answers, even if no agent runs there. */
 static int set_options(int fd, const struct links_watch_leg *leg)
 {
 	const bool is4 = leg->ip.addr.family == AF_INET;
@@ -64,7 +65,8 @@ static int socket_open(const struct links_watch_leg *leg)
 	r = set_options(fd, leg);
 	if (r < 0)
 		return r;
-	/* This fails if the kernel does not have the address, because a worker has it. */
+	/* bind() fails if a worker's DPDK port has the address, because the kernel then does not
+	 * have it. */
 	return bind(fd, (struct sockaddr *)&at, (socklen_t)len) < 0 ? -errno : fd_take(fd);
 }
 
@@ -75,7 +77,7 @@ static void hand_over(struct links_watch *w, struct links_watch_leg *leg)
 	autoclose int fd = socket_open(leg);
 
 	leg->error = fd < 0 ? fd : child_role_send(w->role, &m, fd);
-	if (fd < 0) { /* the process may still have a socket for a former address */
+	if (fd < 0) { /* the process may still use a socket for a former address of the leg */
 		m.type = PRIVSEP_IGNORE;
 		(void)child_role_send(w->role, &m, -1);
 	}
@@ -182,7 +184,7 @@ static void on_start(void *user, struct child_role *role)
 	send_all(w);
 }
 
-/* What the process had found is not looked at any more. */
+/* The reports of the process that has exited are not used any more. */
 static void on_end(void *user, struct child_role *role)
 {
 	struct links_watch *w = user;
@@ -228,8 +230,8 @@ static int on_starter(void *user)
 
 /* ---- legs ---- */
 
-/* Returns whether the legs can use the same socket. A second socket with the address would be
- * refused while the process has the first one. */
+/* Returns whether the leg can keep its socket. The kernel refuses a second socket with the same
+ * address while the process has the first one. */
 static bool shares_socket(const struct links_watch_leg *a, const struct links_watch_leg *b)
 {
 	return a->error == 0 && a->ifindex == b->ifindex && ip_addr_equal(&a->ip.addr, &b->ip.addr);
@@ -272,8 +274,8 @@ static bool same_keys(const struct links_keys *a, const struct links_keys *b)
 	       memcmp(a->keys, b->keys, a->n * sizeof(a->keys[0])) == 0;
 }
 
-/* Answers of another cluster, or with another key, say nothing about what will be answered now. The
- * process ends, because it knows them too. */
+/* Reports from the time of another cluster, or of another key, are not valid for the new one. The
+ * process also has such reports in memory, so it is ended and started again. */
 static void take_self(struct links_watch *w, const struct links_watch_self *self,
 		      const struct links_keys *keys)
 {
@@ -287,7 +289,7 @@ static void take_self(struct links_watch *w, const struct links_watch_self *self
 	w->answered = false;
 	w->self = *self;
 	w->keys = *keys;
-	/* The hosts of the cluster stay the same with another key. */
+	/* If only the key has changed, the list of hosts is still valid. */
 	if (!same) {
 		cleanup_close(&w->members);
 		w->members = -1;
