@@ -299,8 +299,9 @@ static void a_host_that_is_another_is_listed_with_both_names(void **state)
 		int error;
 		const char *begin;
 	} cases[] = {
-		{-EBADE, "identity-name: 10.1.1.1 claims to be host-a, but its certificate is for "
-			 "host-c"},
+		{-EBADE,
+		 "identity-name: 10.1.1.1 claims to be host-a, but its certificate is for the name "
+		 "host-c"},
 		{-EKEYREVOKED, "identity-revoked: the identity of host-c is revoked (10.1.1.1)"},
 		{-EKEYEXPIRED, "identity-expired: the certificate of host-c has expired"},
 		{-ENOKEY, "identity-required: host-a (10.1.1.1) has no identity"},
@@ -329,7 +330,7 @@ static void a_refusal_by_the_peer_names_this_host(void **state)
 		{-EKEYREVOKED, "the identity of host-c is revoked (10.1.1.1)",
 		 "host-s (10.1.1.1) refuses this host"},
 		{-EKEYEXPIRED, "the certificate of host-c has expired (10.1.1.1)",
-		 "the certificate of host-c, this host, has expired"},
+		 "the certificate of this host, host-c, has expired"},
 		{-EBADE, "10.1.1.1 claims to be host-s, but its certificate is for the name host-c",
 		 "the certificate of this host is for the name host-c"},
 		{-EKEYREJECTED, "the certificate of host-s (10.1.1.1) is not",

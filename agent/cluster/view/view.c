@@ -242,8 +242,7 @@ static void on_page(void *user, const struct kv_answer *a)
 	if (r >= 0)
 		r = advance(v, a);
 	if (r == -EBADMSG) {
-		end(v, CLUSTER_WRONG,
-		    "the store returned its keys in the wrong order");
+		end(v, CLUSTER_WRONG, "the store returned its keys in the wrong order");
 		return;
 	}
 	if (r > 0) {
