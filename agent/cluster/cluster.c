@@ -402,7 +402,7 @@ static const char *on_message(void *user, struct child_role *role, const struct 
 			c->setup.on_list(c->setup.user, m->cluster_failed.id, -1, 0, &why);
 		return NULL;
 	default:
-		return "message type not allowed for this role";
+		return "this role may not send messages of this type";
 	}
 }
 

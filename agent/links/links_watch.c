@@ -166,7 +166,7 @@ static const char *on_message(void *user, struct child_role *role, const struct 
 	(void)role;
 	(void)fd;
 	if (m->type != PRIVSEP_LINKS_REPORT)
-		return "message type not allowed for this role";
+		return "this role may not send messages of this type";
 	for (size_t i = 0; i < w->n_legs; i++)
 		if (w->legs[i].ifindex == m->links_report.ifindex && w->legs[i].error == 0) {
 			w->legs[i].report = m->links_report;

@@ -159,7 +159,7 @@ static const char *on_message(void *user, struct child_role *role, const struct 
 		return NULL;
 	}
 	if (m->type != PRIVSEP_NEIGHBOUR)
-		return "message type not allowed for this role";
+		return "this role may not send messages of this type";
 	if (!link) /* the process sent this before it learned that the link is no longer wanted */
 		return NULL;
 	news = neighbours_hear(link, &m->neighbour.said, clock_now_ns());

@@ -305,8 +305,12 @@ static void test_forged_connections_are_refused(void **state)
 
 static void test_the_read_only_child_cannot_make_changes(void **state)
 {
-	breaks("change", "api", "api process sent a forbidden message (message type not allowed");
-	breaks("unasked", "api", "api process sent a forbidden message (message type not allowed");
+	breaks("change", "api",
+	       "api process sent a forbidden message (this sender may not send messages of this "
+	       "type");
+	breaks("unasked", "api",
+	       "api process sent a forbidden message (this sender may not send messages of this "
+	       "type");
 }
 
 static void test_a_child_cannot_make_changes_without_a_client(void **state)
