@@ -51,6 +51,56 @@ static void test_net_show_and_diff_name_overridden_values(void **state)
 	assert_non_null(strstr(r.out, "\"/f.yaml:8:9: warning: no effect\""));
 }
 
+static void test_net_show_prints_a_dash_for_each_missing_value(void **state)
+{
+	static const char answer[] =
+		"{\"net\":[{\"name\":\"leg-a\",\"device\":\"eth1\",\"network\":\"data-a\","
+		"\"label\":"
+		"\"switch-a\",\"switch\":\"sw-1\",\"switch_port\":\"Eth1/7\",\"state\":\"usable\","
+		"\"ifname\":\"eth1\",\"up\":true,\"carrier\":true,\"mtu\":9000,\"ips\":[\"10.0.0.1/"
+		"24\"],\"vfs\":\"auto\",\"pending\":\"add\",\"reason\":\"why\"},"
+		"{\"name\":\"leg-b\",\"device\":\"\",\"network\":\"\",\"label\":null,\"switch\":"
+		"null,"
+		"\"switch_port\":null,\"state\":\"absent\",\"ifname\":\"\",\"up\":false,"
+		"\"carrier\":"
+		"false,\"mtu\":0,\"ips\":[],\"pending\":\"\",\"reason\":\"\"}]}";
+	struct result r = run("net show", 200, answer);
+
+	assert_int_equal(r.status, CTL_OK);
+	assert_non_null(strstr(r.out, "LEG    DEVICE  NETWORK  LABEL     SWITCH PORT  STATE   "
+				      "CARRIER  MTU   IPS          STAGED\n"
+				      "leg-a  eth1    data-a   switch-a  sw-1 Eth1/7  usable  up   "
+				      "    9000  10.0.0.1/24  + added\n"
+				      "leg-b  -       -        unknown   -            absent  -    "
+				      "    -     -            -\n"));
+	r = run("net show --no-header -o leg,interface,vfs,rdma,reason", 200, answer);
+	assert_string_equal(r.out, "leg-a  eth1  auto  -  why\n"
+				   "leg-b  -     -     -  -\n");
+}
+
+/* The agent has no running configuration yet, with which the staged one could be compared. */
+static void test_diff_before_the_first_apply_names_the_next_commands(void **state)
+{
+	static const char text[] = "no configuration has been applied yet; 'plenum plan' shows the "
+				   "steps of the first apply, 'plenum apply' carries them out";
+	char answer[300], said[300];
+	struct result r;
+
+	snprintf(answer, sizeof(answer),
+		 "{\"title\":\"Not Found\",\"status\":404,\"detail\":\"%s\",\"code\":\"not-found\","
+		 "\"details\":[]}",
+		 text);
+	snprintf(said, sizeof(said), "plenum: %s\n", text);
+	r = run("diff", 404, answer);
+	assert_asked("GET /v1/config/running");
+	assert_int_equal(r.status, CTL_NO_INPUT);
+	assert_string_equal(r.out, "");
+	assert_string_equal(r.err, said);
+	r = run("diff -j", 404, answer);
+	assert_int_equal(r.status, CTL_NO_INPUT);
+	assert_non_null(strstr(r.out, "\"code\": \"not-found\""));
+}
+
 static void test_net_add_sends_its_options(void **state)
 {
 	struct result r = run("net add 0000:3b:00.0 --name leg-c --network=data-c --label sw-c "
@@ -320,6 +370,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_net_show_of_one_leg_names_what_is_overridden),
 		cmocka_unit_test(test_net_show_and_diff_name_overridden_values),
+		cmocka_unit_test(test_net_show_prints_a_dash_for_each_missing_value),
+		cmocka_unit_test(test_diff_before_the_first_apply_names_the_next_commands),
 		cmocka_unit_test(test_net_add_sends_its_options),
 		cmocka_unit_test(test_net_set_sends_only_changed_keys),
 		cmocka_unit_test(test_net_add_describes_a_network),

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the agent reports of itself: the last apply, paths, and the switches of workers. */
+/* What the agent reports of itself: the last apply, its configuration, paths, and the switches of
+ * workers. */
+#include "agent/control/control_internal.h"
+
 #include "tests/lib/agent/reconcile_host.h"
 
 /* As another program does. */
@@ -86,6 +89,27 @@ static void test_workers_have_the_labels_of_their_legs(void **state)
 	status_done(&st);
 }
 
+static void test_the_running_configuration_is_shown_from_the_first_apply_on(void **state)
+{
+	const struct privsep_msg m = {.get.what = PRIVSEP_CONFIG_RUNNING};
+	struct fixture *f = *state;
+	struct control_reply r = {.http_status = 0};
+
+	control_get_config(&f->a, &m, &r);
+	assert_int_equal(r.http_status, 404);
+	assert_non_null(strstr(control_text(&r),
+			       "no configuration has been applied yet; 'plenum plan' shows the "
+			       "steps of the first apply, 'plenum apply' carries them out"));
+	json_decref(r.json);
+	free(r.text);
+	assert_int_equal(reconcile_now(f, RECONCILE_START), 0);
+	control_get_config(&f->a, &m, &r);
+	assert_int_equal(r.http_status, 200);
+	assert_non_null(strstr(control_text(&r), "leg-a"));
+	json_decref(r.json);
+	free(r.text);
+}
+
 static void set_mount(struct launch_mount *m, const char *path, const char *export)
 {
 	snprintf(m->path, sizeof(m->path), "%s", path);
@@ -125,6 +149,7 @@ int main(void)
 		RECONCILE_TEST(test_status_has_number_and_steps_of_the_history),
 		RECONCILE_TEST(test_a_path_in_reserve_is_standby),
 		RECONCILE_TEST(test_workers_have_the_labels_of_their_legs),
+		RECONCILE_TEST(test_the_running_configuration_is_shown_from_the_first_apply_on),
 		cmocka_unit_test(test_a_former_mount_says_nothing_about_the_new_one),
 	};
 
