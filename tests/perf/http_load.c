@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Clients of an HTTP server at a Unix socket: each sends a GET on its connection, reads the answer
- * and sends the next one, for a time.
+ * Clients of an HTTP server at a Unix socket: each sends a GET, or a POST if BODY is given, on its
+ * connection, reads the answer and sends the next request, for a time.
  *
- *   http_load SOCKET PATH CONNECTIONS SECONDS
+ *   http_load SOCKET PATH CONNECTIONS SECONDS [BODY]
  *
- * Prints the number of answers per second. All answers must have the status 200 and a
- * Content-Length. If the server closes a connection after an answer, a new one is opened.
+ * Prints the number of answers per second. All answers must have the status 200, and either a
+ * Content-Length or chunks. If the server closes a connection after an answer, a new one is opened.
  */
 #include "netcfg/base/base.h"
 #include <poll.h>
@@ -50,21 +50,35 @@ static void open_client(unsigned i)
 		fail(server.sun_path);
 }
 
-/* Whether the answer is complete. *ret_last: the server closes the connection. */
+/* Returns the value of a header field, or NULL if the head of the answer does not have the field.
+ * `field` begins with the end of the line before it, and ends with ": ". */
+static const char *value_of(const struct load_client *c, const char *end, const char *field)
+{
+	const char *found = strcasestr(c->buf, field);
+
+	return found && found < end ? found + strlen(field) : NULL;
+}
+
+/* Returns whether the answer is complete. *ret_last: the server closes the connection. */
 static bool is_whole(const struct load_client *c, bool *ret_last)
 {
+	static const char last_chunk[] = "\r\n0\r\n\r\n";
+	const size_t last_len = sizeof(last_chunk) - 1;
 	const char *end = memmem(c->buf, c->len, "\r\n\r\n", 4), *length;
 
 	if (!end)
 		return false;
-	length = strcasestr(c->buf, "\r\nContent-Length: ");
-	if (strncmp(c->buf, "HTTP/1.1 200 ", 13) != 0 || !length || length > end) {
+	length = value_of(c, end, "\r\nContent-Length: ");
+	if (strncmp(c->buf, "HTTP/1.1 200 ", 13) != 0 ||
+	    (!length && !value_of(c, end, "\r\nTransfer-Encoding: chunked"))) {
 		fprintf(stderr, "http_load: unexpected answer: %.*s\n", (int)(end - c->buf),
 			c->buf);
 		exit(1);
 	}
-	length += strlen("\r\nContent-Length: ");
-	*ret_last = memmem(c->buf, (size_t)(end - c->buf), "\r\nConnection: close", 19);
+	*ret_last = value_of(c, end, "\r\nConnection: close") != NULL;
+	/* A client has one request at a time, so nothing follows the last chunk. */
+	if (!length)
+		return memcmp(c->buf + c->len - last_len, last_chunk, last_len) == 0;
 	return c->len >= (size_t)(end + 4 - c->buf) + strtoul(length, NULL, 10);
 }
 
@@ -98,13 +112,19 @@ int main(int argc, char **argv)
 	unsigned n, answers = 0;
 	uint64_t begin, end;
 
-	if (argc != 5 || strlen(argv[1]) >= sizeof(server.sun_path)) {
-		fprintf(stderr, "http_load SOCKET PATH CONNECTIONS SECONDS\n");
+	if (argc < 5 || argc > 6 || strlen(argv[1]) >= sizeof(server.sun_path)) {
+		fprintf(stderr, "http_load SOCKET PATH CONNECTIONS SECONDS [BODY]\n");
 		return 2;
 	}
 	strcpy(server.sun_path, argv[1]);
-	snprintf(request, sizeof(request),
-		 "GET %s HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\n\r\n", argv[2]);
+	if (argc == 6)
+		snprintf(request, sizeof(request),
+			 "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+			 "Content-Length: %zu\r\n\r\n%s",
+			 argv[2], strlen(argv[5]), argv[5]);
+	else
+		snprintf(request, sizeof(request),
+			 "GET %s HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\n\r\n", argv[2]);
 	n = (unsigned)atoi(argv[3]);
 	for (unsigned i = 0; i < n && i < CONNECTIONS_MAX; i++) {
 		clients[i].buf = malloc(ANSWER_BYTES_MAX + 1);
