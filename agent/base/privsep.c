@@ -428,7 +428,8 @@ static const char *check_cluster_pool(const struct privsep_msg *m)
 	    r->n > CLUSTER_POOL_CHUNK || r->at > r->n_total || r->n > r->n_total - r->at)
 		return "a number is out of its range";
 	if (r->state == CLUSTER_POOL_UNKNOWN || r->state == CLUSTER_POOL_FAILING)
-		return r->n_total ? "the addresses belong to no pool" : NULL;
+		return r->n_total ? "a report about an unknown or failing pool has addresses"
+				  : NULL;
 	why = check_range(&r->pool);
 	for (uint32_t i = 0; !why && i < r->n; i++)
 		if (!is_address(&r->addrs[i]) ||

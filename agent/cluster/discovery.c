@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reads and watches the keys of servers in the cluster's store, and the key of the revocations. The
- * table of servers has the latter as an entry with the name "". */
+ * table of servers also has an entry for the key of the revocations; its name is "". */
 #include "agent/cluster/discovery.h"
 #include "agent/cluster/servers.h"
 #include "agent/cluster/store/member.h"

@@ -133,7 +133,7 @@ static const int common[] = {
 	SYS_ppoll,
 	SYS_gettid,
 	SYS_getpid,
-	/* System calls that allocate and free memory. */
+	/* System calls for memory, locks and random numbers. */
 	SYS_munmap,
 	SYS_mremap,
 	SYS_brk,
@@ -141,7 +141,7 @@ static const int common[] = {
 	SYS_futex,
 	SYS_getrandom,
 	SYS_sysinfo, /* qsort(3) asks for the size of the memory if an array has more than 1 KiB */
-	/* System calls that a process makes at its exit. */
+	/* System calls of signal handlers, and of a process at its exit. */
 	SYS_rt_sigreturn,
 	SYS_rt_sigprocmask,
 	SYS_exit,

@@ -35,7 +35,8 @@ struct failover_record {
 	char to[PLENUM_NAME_MAX];   /* the host for which it was released; "": any host */
 };
 /* Parse the value of a key; a text of length 0 means that the key does not exist. Return 0, or
- * -EBADMSG. The value of `alive` names the lease to which the holder has attached that key. */
+ * -EBADMSG. The value of the key `alive` is the id of the lease to which the holder has attached
+ * this key. */
 int failover_record_parse(const char *text, size_t len, struct failover_record *ret);
 int failover_alive_parse(const char *text, size_t len, uint64_t *ret_lease);
 /* Return the value on the heap, or NULL if memory is short. */
@@ -140,7 +141,8 @@ void failover_set_eligible(struct failover *f, bool eligible);
  * for any host. */
 void failover_stop(struct failover *f, const char *to);
 /* Call when the worker has stopped: it has confirmed the order to stop, has no request in progress,
- * and begins none. A worker that has not even received an earlier order to stop has not stopped. */
+ * and begins none. Do not call this while any order to the worker is still on its way: the worker
+ * must have received the last one. */
 void failover_stopped(struct failover *f);
 /* Returns the request to send now, or FAILOVER_NOTHING with the time of the next call in *ret_due.
  * The caller calls again after each answer. */

@@ -58,7 +58,8 @@ static const struct kv_pair *find(const struct kv_answer *a, const char *key)
 	return NULL;
 }
 
-/* Returns whether this version can parse both values. */
+/* Parses the values of the keys `record` and `alive`, of which each may be absent. Returns false if
+ * this version of Plenum cannot parse one of them. */
 static bool take_pairs(const struct failover_hold *h, const struct kv_answer *a,
 		       struct failover_view *ret)
 {

@@ -136,7 +136,8 @@ static json_t *version_to_json(const struct rollout_version *v)
 	return json_pack("{s:I, s:s}", "generation", (json_int_t)v->generation, "hash", v->hash);
 }
 
-/* Sets the version that means "the store has no document". */
+/* Sets *v to generation 0 and the hash of an empty document. This stands for "the store has no
+ * document". */
 static void set_none(struct rollout_version *v)
 {
 	v->generation = 0;

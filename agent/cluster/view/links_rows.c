@@ -10,8 +10,8 @@
 #define TEXT_MAX 384
 #define LEGS_MAX 16   /* legs of a record */
 #define FAULTS_MAX 64 /* faults of a record */
-/* A record that seems older than this has an unknown age, because its host's clock probably
- * differs. */
+/* If the time in a record is at least this many seconds before this host's time, or after it, the
+ * record's age is shown as unknown: the clocks of the two hosts probably differ. */
 #define AGE_MAX_S 86400
 
 static json_t *text_of(const json_t *o, const char *name)

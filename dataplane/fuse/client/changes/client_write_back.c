@@ -2,11 +2,11 @@
 /*
  * Write-back: gathers small consecutive writes of a program, so that one request to the server
  * carries many of them. The first writes go to the server. If they follow each other closely, a
- * WRITE asks the server for the lease of the file. While the client has the lease, the server makes
- * requests of other clients wait if they would show or change the file. So the client can answer
- * further small writes at once and keep their data. It sends the data when a buffer is full, after
- * some milliseconds, and before any other request that would show the file or depend on it. It
- * returns the lease after the same time, so the server need not ask for it.
+ * WRITE asks the server for the lease of the file. While a client has the lease, requests of other
+ * clients that would return or change the file's data or attributes wait at the server. So the
+ * client can answer further small writes at once and keep their data. It sends the data when a
+ * buffer is full, after some milliseconds, and before any other request that would show the file or
+ * depend on it. It returns the lease after the same time, so the server need not ask for it.
  *
  * Held data and the number of the lease are in the mount's state, so that a successor sends them
  * before anything else. The server writes held data only while the lease lasts. Errors are kept

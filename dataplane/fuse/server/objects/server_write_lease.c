@@ -102,8 +102,9 @@ static uint64_t word_for(const struct share_write_lease *l, uint64_t key, uint64
 	if (state_of(word) <= STATE_FILLING || share_get(&l->key) != key)
 		return 0;
 	mount = share_get(&l->mount);
-	/* If another worker has meanwhile used the entry for another file, the word differs. The
-	 * loads above are acquire loads, so the processor cannot move them behind this load. */
+	/* If the word has changed since the first load, a worker has meanwhile used the entry for
+	 * another file, and `mount` may belong to that file. The loads above are acquire loads, so
+	 * the processor cannot move them behind this load. */
 	if (share_get(&l->word) != word)
 		return 0;
 	*ret_mount = mount;
