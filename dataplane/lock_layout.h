@@ -24,7 +24,7 @@ enum lock_state {
 	LOCK_UNUSED,
 	LOCK_HELD,
 	LOCK_WAITING,
-	LOCK_GRANTED,  /* the waiting request has got its lock, and the mount's client must be
+	LOCK_GRANTED,  /* the waiting request was granted, and the mount's client must be
 			  informed; the lock itself has another record */
 	LOCK_BREAKING, /* an operator breaks the lock: it still excludes other locks, until the
 			  mount's running requests have ended */

@@ -48,7 +48,7 @@ struct cluster_role {
 	bool looked_up;
 	enum cluster_trouble find_trouble; /* result of the latest search for servers */
 	char find_text[CLUSTER_TEXT_MAX];
-	struct revoked_sent sent; /* the value of revocations that the monitor has got */
+	struct revoked_sent sent; /* the value of revocations that the monitor has received */
 	unsigned n_find_failures; /* count of consecutive failures of the search for servers */
 	struct pool_take *take;
 	struct view *views[VIEWS_MAX];

@@ -142,8 +142,8 @@ static const struct resource_command local_texts[] = {
 	 "Makes a new key pair of this host, and its certificate with the permission in FILE, an\n"
 	 "invitation by 'plenum cluster invite FILE HOST'. See cluster.identity in plenum.yaml(5).\n"},
 	{"cluster revoke", "HOST", "revoke a host's identity",
-	 "Signs a revocation of all identities that HOST has got so far, and writes it to etcd. All\n"
-	 "hosts with cluster.identity end the sessions of HOST and refuse new ones. Run this on the\n"
+	 "Signs a revocation of all identities that HOST has received so far, and writes it to etcd.\n"
+	 "All hosts with cluster.identity end the sessions of HOST and refuse new ones. Run this on the\n"
 	 "host that has the cluster's signing key.\n"},
 	{"diff", "[FILE]", "compare configurations and the host",
 	 "Compares the running configuration with the staged one, or with FILE, both in normal\n"

@@ -522,7 +522,8 @@ void rollout_host_on_turn(struct agent *a, const struct privsep_cluster_turn *t,
 		return;
 	rollout_hash(text, strlen(text), hash);
 	if (strlen(text) != t->len || strcmp(hash, t->hash) != 0) {
-		end_turn(a, &turn, ROLLOUT_FAILED, "the document is not the announced one");
+		end_turn(a, &turn, ROLLOUT_FAILED,
+			 "the document that this host has read differs from the announced one");
 		return;
 	}
 	turn.n_cut = h->note.now.number == t->number && h->note.now.attempt == t->attempt

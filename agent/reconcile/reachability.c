@@ -280,7 +280,7 @@ static bool has_failed(const struct agent *a, uint32_t worker)
 
 /* Counts packets for a check that a previous agent began. The number of packets at the beginning of
  * that check is unknown, so the count begins when this agent first sees the path up. Meanwhile
- * another worker or port may have got the path. */
+ * another worker or port may now have the path. */
 static void count_inherited(const struct agent *a, struct verified_peer *p)
 {
 	struct launch_path_stats paths[LAUNCH_PATHS_MAX];

@@ -15,7 +15,7 @@
 struct ring { /* the packet ring of one worker process */
 	uint32_t worker_id;
 	pid_t pid;
-	bool replaced; /* the process has got another ring since, and no longer writes to this ring
+	bool replaced; /* the process now has another ring, and no longer writes to this ring
 			*/
 	/* asked: a bit for each port that the worker was asked to capture; ports: the bits of the
 	 * ports that it does capture */

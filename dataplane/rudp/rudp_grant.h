@@ -65,7 +65,7 @@ void rudp_grant_peer_init(struct rudp_session *s);
  * request then waits for memory and for its turn. */
 void rudp_grant_announced(struct rudp_session *s, struct slot *slot);
 /* Moves the request to the head of the client's requests of the same size class, because this
- * request has got memory before its turn. */
+ * request has received memory before its turn. */
 void rudp_grant_move_first(struct rudp_session *s, struct slot *slot);
 /* Call when the first chunk of a small request of several chunks was stored. Such a request needs
  * no grant. */

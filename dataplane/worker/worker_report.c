@@ -100,7 +100,8 @@ static void loss_format(const struct worker *w, struct rudp_session *s,
 		snprintf(buf, size, "%.20s loses %.*f %% of the packets %s %.40s", leg,
 			 percent < 10 ? 1 : 0, percent, out ? "to" : "from", peer);
 	else
-		snprintf(buf, size, "%.20s loses few packets to and from %.40s again", leg, peer);
+		snprintf(buf, size, "%.20s loses hardly any packets to and from %.40s any more",
+			 leg, peer);
 }
 
 /* Returns the leg with which the slow path is compared, or "" if it is compared with its own

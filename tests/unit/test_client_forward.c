@@ -150,7 +150,7 @@ static void test_owner_dies_before_it_has_recorded_a_write(void **state)
 	both_down(&b);
 }
 
-/* A living mount worker must first mark what it has read. */
+/* A mount worker that is alive must first mark the requests that it has read. */
 static void test_owner_waits_for_a_reading_worker(void **state)
 {
 	int go[2], fd;

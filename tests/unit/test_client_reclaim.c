@@ -534,8 +534,8 @@ static void restart_and_reboot(struct rig *g)
 	assert_false(fuse_client_is_ready(g->f));
 }
 
-/* The server has executed an unlock, and another client has got the lock, but this client's worker
- * died before it read the answer. */
+/* The server has executed an unlock, and another client has acquired the lock, but this client's
+ * worker died before it read the answer. */
 static void a_lock_that_a_resent_request_may_have_freed_is_not_reclaimed(void **state)
 {
 	struct rig *g = *state;

@@ -321,7 +321,7 @@ static void test_a_child_cannot_make_changes_without_a_client(void **state)
 }
 
 /* The child lives and answers but never closes its clients' connections, which would fill the
- * table for good. */
+ * table permanently. */
 static void test_a_child_that_keeps_connections_is_restarted(void **state)
 {
 	breaks("hoard", "api", "api process did not close the connections that the agent dropped");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The parts of the role `cluster` with a store in memory, which has the engine's interface: the
- * registration of hosts, and the search for servers.
+ * Tests parts of the role `cluster` with a store in memory in place of etcd: the registration of
+ * hosts, and the search for servers.
  */
 #include "agent/cluster/discovery.h"
 #include "agent/cluster/store/member.h"

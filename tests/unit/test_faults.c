@@ -365,7 +365,7 @@ static void outcome_check(const struct outcome *o, const struct step *op, const 
 
 /* ------------------------------------------------------------------ a run */
 
-/* In a child: the worker that is killed. */
+/* Runs in a child process, as the worker that the test kills. */
 static void worker_run(const struct step *op, const char *path, int tell)
 {
 	struct rig g = *rig;

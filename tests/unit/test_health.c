@@ -332,7 +332,8 @@ static void a_guess_replaces_a_known_cause_only_after_three_seconds(void **state
 	silent_case_done(&s);
 }
 
-/* As after a cable comes back while the other leg is silent: for a moment, both legs are. */
+/* For example, a cable is plugged in again while the other leg is silent: for a moment, both legs
+ * are silent. */
 static void another_guess_replaces_a_guess_only_after_three_seconds(void **state)
 {
 	const struct health_inputs in = {.sup = NULL};

@@ -182,7 +182,7 @@ static void a_restarted_client_replaces_its_old_session(void **state)
 	for (unsigned i = 0; i < 8; i++)
 		assert_true(sim_call(sim, 1, 1 << 20, 1 << 20, 1000));
 	CHECK(sim, sim_pass(sim, 3 * MS));
-	for (unsigned i = 0; i < sim->n_calls; i++) /* its callers ended with it */
+	for (unsigned i = 0; i < sim->n_calls; i++) /* the process of the callers has ended too */
 		sim_abandon(sim, i);
 	sim_restart(sim, 1);
 	CHECK(sim, sim_connect(sim, 100 * MS));

@@ -9,9 +9,11 @@
 #define MANY 3000U
 /* Packets that a poll may send while sessions are late: a few for each timer it serves. */
 #define LATE_PACKETS_MAX (RUDP_POLL_TIMERS * 4)
-/* Timeouts of two paths within a second, then probes at the limit of all sessions. */
+/* Packets for each session with a silent peer: timeouts of two paths within a second, then probes,
+ * whose rate has a limit for all sessions together. */
 #define SILENT_PACKETS_MAX 64U
-/* Neighbours in the lists that a new session is put into. */
+/* Other sessions that are accessed when a new session is inserted into the lists: its neighbours.
+ */
 #define TOUCHED_MAX 6U
 
 static struct hop kept;
@@ -251,8 +253,8 @@ static void late_timers_are_served_in_order_beside_requests(void **state)
 	assert_int_equal(n_late(begin), 0);
 }
 
-/* Packets that a session gets from its client's last request until it ends. */
-static void a_silent_session_of_thousands_gets_few_packets(void **state)
+/* Counts the packets that the server sends to a silent client until the session ends. */
+static void a_silent_client_among_thousands_gets_few_packets(void **state)
 {
 	struct rudp_session *s = NULL;
 	uint64_t n = 0;
@@ -285,7 +287,7 @@ int main(void)
 		AUTH_TEST(many_sessions_come_and_go),
 		AUTH_TEST(a_request_waits_for_few_of_thousands_of_late_timers),
 		AUTH_TEST(late_timers_are_served_in_order_beside_requests),
-		AUTH_TEST(a_silent_session_of_thousands_gets_few_packets),
+		AUTH_TEST(a_silent_client_among_thousands_gets_few_packets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

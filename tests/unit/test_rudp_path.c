@@ -367,8 +367,8 @@ static uint64_t mended_after(struct sim *sim, bool announced)
 	return sim->now - since;
 }
 
-/* A repaired leg carries again after a second; one that falls soon after that, after two, however
- * often: after a repair it does not wait for its history. */
+/* A repaired leg carries data again after a second, or after two seconds if it fails again soon.
+ * The wait does not grow with the number of earlier failures. */
 static void a_repaired_leg_is_used_after_its_hold_time(void **state)
 {
 	struct sim *sim = sim_new(&sim_clean);

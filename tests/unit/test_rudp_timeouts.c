@@ -165,8 +165,8 @@ static void timeouts_double_during_silence(void **state)
 	silence_of(3 * MS);
 }
 
-/* A silent path goes down on time: soon if the peer answers on another one, after a second if
- * nowhere. */
+/* A silent path goes down on time: soon if the peer answers on another path, and after a second if
+ * the peer answers on no path. */
 static void given_up_of(unsigned legs)
 {
 	struct sim_config cfg = sim_clean;

@@ -65,7 +65,7 @@ static void test_the_table_keeps_its_invariants(void **state)
 		for (unsigned e = 0; e < SUP_EVENT_MAX; e++) {
 			const struct sup_rule *r = sup_rule_get(s, e);
 
-			/* A second process is never started beside a living one. */
+			/* A process is never started while the worker has one that runs. */
 			if (r->action == SUP_ACT_SPAWN) {
 				assert_false(has_process(s));
 				assert_int_equal(r->next, SUP_STARTING);
@@ -80,7 +80,7 @@ static void test_the_table_keeps_its_invariants(void **state)
 				assert_true(has_process(r->next));
 			if (r->action == SUP_ACT_STOP || r->action == SUP_ACT_KILL)
 				assert_true(has_process(s));
-			/* Nor is a living one adopted beside a process of our own. */
+			/* Nor is a running process adopted while the worker has one of our own. */
 			if (r->action == SUP_ACT_ADOPT || r->action == SUP_ACT_REPLACE) {
 				assert_int_equal(s, SUP_STOPPED);
 				assert_true(has_process(r->next));

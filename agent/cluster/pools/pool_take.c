@@ -238,8 +238,8 @@ static void remember(struct pool_want *w)
 	w->n_known = MAX_OF(w->n_known, w->choice.n);
 }
 
-/* Removes addresses that this host is giving up from a choice. The monitor has removed them from
- * its record, and must not use them again: their keys may end with the lease. */
+/* Removes from a choice the addresses that this host is giving up. The monitor has removed them
+ * from its record, and must not use them again: their keys may end with the lease. */
 static void leave_out_squats(const struct pool_take *t, struct pool_choice *c)
 {
 	for (size_t k = 0; k < POOL_SQUATS_MAX; k++)

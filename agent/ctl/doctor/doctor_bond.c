@@ -209,7 +209,7 @@ static void run_failures(const struct doctor_host *p, const struct doctor_check 
 		doctor_advise(r, "check the cable of %s and the log of its switch",
 			      name_of(p, at->ifindex));
 	}
-	doctor_report(r, DOCTOR_PASS, "no port has lost its link often");
+	doctor_report(r, DOCTOR_PASS, "no port of the bond loses its link often");
 }
 
 static void run_hash(const struct doctor_host *p, const struct doctor_check *c,

@@ -515,7 +515,8 @@ static void run_duplicate(const struct doctor_host *p, const struct doctor_check
 
 		if (a->kind != DOCTOR_ARP_OWN || !a->q.taken)
 			continue;
-		doctor_report(r, DOCTOR_FAIL, "another host, MAC address %s, has %s of leg %s",
+		doctor_report(r, DOCTOR_FAIL,
+			      "another host, with MAC address %s, uses the address %s of leg %s",
 			      mac_addr_format(&a->q.by, mac, sizeof(mac)),
 			      ip_addr_format(&a->q.ip, text, sizeof(text)), a->leg);
 		doctor_advise(r, "remove the address from that host, or give one of the two "

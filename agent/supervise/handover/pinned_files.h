@@ -30,8 +30,8 @@ struct pinned_files { /* zeroed: no files */
 int pinned_files_add(struct pinned_files *h, const char *owner, uint64_t key, int fd);
 /* Releases a file. Returns whether it was pinned. */
 bool pinned_files_drop(struct pinned_files *h, const char *owner, uint64_t key);
-/* Releases all files for good. pinned_files_done, in contrast, leaves their descriptors in the
- * descriptor store. */
+/* Releases all files and closes their descriptors. pinned_files_done(), in contrast, leaves their
+ * descriptors in the descriptor store. */
 void pinned_files_clear(struct pinned_files *h, const char *owner);
 void pinned_files_done(struct pinned_files *h);
 /* Parses the name of a stored descriptor. Returns the owner, which is a part of `name`, and the

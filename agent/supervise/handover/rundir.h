@@ -34,7 +34,7 @@ struct rundir_state {
 
 struct rundir_process {
 	pid_t pid;
-	/* field 22 of /proc/PID/stat; differs if another process has got the pid since */
+	/* field 22 of /proc/PID/stat; differs if another process has this pid now */
 	uint64_t start_time;
 	uint32_t worker_id, launch_version; /* 0, 0: not in the record */
 	uint64_t n_restarts;

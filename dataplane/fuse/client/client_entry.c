@@ -129,7 +129,7 @@ void client_entry_prefetched(struct fuse_client *f, struct client_prefetch *l, b
 		entry->nodeid = 0;
 	if (entry->nodeid == 0)
 		return;
-	/* The kernel may have got newer attributes of this node than the prefetched entry contains:
+	/* The kernel may have newer attributes of this node than the prefetched entry contains:
 	 * in a later answer, or from a mount worker that has not yet reported this to this
 	 * worker. */
 	if (client_shown_since(f, node, l->n_shown) || client_dispatch_has_pending(f, node)) {

@@ -24,7 +24,7 @@
 #define KEPT_STOP_NS (10 * NSEC_PER_SEC)
 
 /* Only the owner of the mount uses this stage: mount workers get no opens. With cluster locks, a
- * program that has got a lock must read what another client has written. */
+ * program that has acquired a lock must read what another client has written. */
 static bool kept_is_on(const struct fuse_client *f)
 {
 	return !f->area && !client_locks_wanted(f);
@@ -233,7 +233,7 @@ void client_kept_files_stop(struct fuse_client *f, uint64_t now_ns)
 	f->flush_wanted = true;
 }
 
-/* Marks the request as one that the server has got before: it may have left a record in the
+/* Marks the request as one that the server has received before: it may have left a record in the
  * server's journal, and without the mark the journal would then have two records for one request.
  * The slot does not count as resent: as the server has executed nothing, its answer cannot be an
  * old one. */

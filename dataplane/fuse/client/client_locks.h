@@ -48,7 +48,7 @@ struct client_locks {
 	struct client_lock_wait *waits; /* NULL: no request has had to wait so far */
 	unsigned n_waits;
 	unsigned n_todo;   /* count of waiting requests to send again or to cancel */
-	uint64_t n_grants; /* count of locks that programs of this mount have got */
+	uint64_t n_grants; /* count of locks granted to programs of this mount */
 	bool asked;	   /* a FUSE_PROTO_LOCK_WAIT call is in flight */
 	bool refused;	   /* the log already has the reason why lock requests are refused */
 	uint64_t retry_ns;

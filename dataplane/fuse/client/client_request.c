@@ -273,7 +273,7 @@ static bool cached_attr(struct fuse_client *f, const struct fuse_in_header *in,
 }
 
 /* Answers a read of a directory from prefetched entries. Also answers the read at the end of the
- * directory, whose offset the client knows once a reader has got the last entry. */
+ * directory, whose offset the client knows once a reader has received the last entry. */
 static bool cached_entries(struct fuse_client *f, const struct fuse_in_header *in,
 			   const struct client_node *node, const void *req, size_t len,
 			   uint64_t now_ns)

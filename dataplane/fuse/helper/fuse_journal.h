@@ -149,8 +149,8 @@ enum journal_verdict journal_begin(struct journal *j, unsigned mount, uint64_t u
 bool journal_result_get(const struct journal_record *rec, struct helper_result *ret);
 /* Returns the state of the record. A caller can thus wait for the end of its request. */
 enum journal_state journal_state_get(const struct journal_record *rec);
-/* Call when the client has got the reply: the record may then be reused. The oldest records are
- * reused first. */
+/* Call when the client has received the reply: the record may then be reused. The oldest records
+ * are reused first. */
 void journal_ack(struct journal_record *rec);
 /* Frees a record whose call was never submitted. */
 void journal_cancel(struct journal_record *rec, uint64_t ticket);

@@ -167,7 +167,7 @@
  *  - SETLKW is answered at once. EINPROGRESS: the request waits, and the answer to LOCK_WAIT will
  *    name it by its `unique`. It stops waiting when the session ends, and is then sent again.
  *    FUSE_PROTO_LK_CANCEL in lk_flags cancels the waiting request whose `unique` is in `owner`:
- *    ENOENT means that this request does not wait, because it has got its lock.
+ *    ENOENT means that this request does not wait, because its lock was granted.
  *  - FLUSH frees the fcntl locks of its owner on the file. With FUSE_PROTO_FLUSH_OPENER in `unused`
  *    it frees all locks that were made by the open file whose number is in lock_owner.
  *  - FUSE_PROTO_RESP_UNLOCKED in answers to SETLK and FLUSH.
@@ -310,7 +310,7 @@ struct fuse_proto_bulk_done {
 };
 
 /* The message is struct fuse_in_header alone. The server answers it when waiting SETLKW requests of
- * the mount have got their locks: struct fuse_out_header, then the `unique` of up to
+ * the mount were granted their locks: struct fuse_out_header, then the `unique` of up to
  * FUSE_PROTO_LOCK_WAIT_MAX of them. A session has at most one such message in flight. */
 #define FUSE_PROTO_LOCK_WAIT 0x504c0005U /* an opcode that no kernel uses */
 #define FUSE_PROTO_LOCK_WAIT_MAX 32U

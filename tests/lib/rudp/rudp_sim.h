@@ -146,8 +146,8 @@ struct sim_end {
 	} requests, answers;
 	unsigned events[RUDP_EVENT_MAX];
 	int last_code;
-	long bufs, tokens, calls; /* objects that rudp has got from the application or given to it,
-				     and that were not returned yet */
+	long bufs, tokens, calls; /* objects that rudp has received from the application or given to
+				     it, and that were not returned yet */
 	/* server: bytes of requests that are delivered but not answered */
 	uint64_t request_bytes, request_bytes_most;
 };

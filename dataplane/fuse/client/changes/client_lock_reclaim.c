@@ -235,7 +235,7 @@ bool client_locks_reclaim(struct fuse_client *f)
 
 	if (l->reclaim == CLIENT_RECLAIM_DUE) {
 		/* A request of a predecessor that is not read yet may have freed a lock, which
-		 * another client may have got meanwhile. */
+		 * another client may have acquired meanwhile. */
 		if (l->unread && client_has_room(f))
 			return false;
 		if (l->unread) /* the client cannot answer requests before the reclaim has ended, so

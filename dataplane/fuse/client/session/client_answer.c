@@ -134,8 +134,8 @@ static int answer_entry(struct fuse_client *f, const struct client_slot *s, stru
  * FOPEN_DIRECT_IO from the beginning has none of these costs. A program that only reads or only
  * writes with O_DIRECT may instead have several requests of one call in flight.
  *
- * With cluster locks, all files bypass the cache: a program that has got a lock must read what the
- * last program with the lock has written.
+ * With cluster locks, all files bypass the cache: a program that has acquired a lock must
+ * read what the last program with the lock has written.
  */
 static uint32_t fopen_flags_of(const struct fuse_client *f, const struct client_node *node,
 			       uint32_t open_flags)

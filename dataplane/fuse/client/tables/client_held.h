@@ -65,7 +65,7 @@ bool client_held_is_empty(const struct client_held *h, unsigned i);
 /* Returns whether the data of the buffer should be sent now, because len further bytes do not fit
  * into it. */
 bool client_held_is_full(const struct client_held *h, unsigned i, uint32_t len);
-/* Call when the server has got the data of the buffer. */
+/* Call when the server has received the data of the buffer. */
 void client_held_drop(struct client_held *h, unsigned i, unsigned buf);
 /* Returns the message of the buffer: its data begin at FUSE_PROTO_WRITE_DATA. */
 uint8_t *client_held_msg(const struct client_held *h, unsigned i, unsigned buf);

@@ -48,7 +48,8 @@ int client_ledger_open(struct client_ledger *l, int fd, uint64_t at, const uint8
 		       bool adopt);
 void client_ledger_done(struct client_ledger *l);
 void client_ledger_clear(struct client_ledger *l);
-/* Records that the owner has got this lock. It replaces the owner's former locks in the range. */
+/* Records that the lock was granted to its owner. It replaces the owner's former locks in the
+ * range. */
 void client_ledger_set(struct client_ledger *l, const struct client_lock *lock);
 /* Records that the owner has no lock in the range any more. */
 void client_ledger_free(struct client_ledger *l, const struct client_lock *range);

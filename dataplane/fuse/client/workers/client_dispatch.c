@@ -413,7 +413,7 @@ static bool claim_slot(struct fuse_client *f, struct client_worker *w, unsigned 
 
 /* If a mount worker already has this request, which the kernel has resent, claims it for the owner:
  * the owner then waits for the mount worker and does not start the request again. Returns whether a
- * mount worker has got the request. */
+ * mount worker has received the request. */
 static bool claim(struct fuse_client *f, struct client_slot *s)
 {
 	if (!(s->unique & RESEND))

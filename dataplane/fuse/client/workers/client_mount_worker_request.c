@@ -155,8 +155,8 @@ void client_mount_worker_take(struct fuse_client *f, unsigned i, bool again, uin
 	client_slot_fail(f, s, r);
 }
 
-/* Sends a predecessor's reply to the kernel again. The kernel rejects it if it has got that reply
- * before. */
+/* Sends a predecessor's reply to the kernel again. The kernel rejects it if the kernel has
+ * already accepted that reply. */
 static void slot_repeat_reply(struct fuse_client *f, unsigned i, uint64_t now_ns)
 {
 	struct mount_worker_slot *slot = mount_worker_slot_at(f->area, f->reads, i);

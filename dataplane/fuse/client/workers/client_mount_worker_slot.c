@@ -70,7 +70,7 @@ void client_mount_worker_read_begin(struct fuse_client *f, unsigned i)
 	client_mount_worker_note_begin(f, &f->reads->slots[i], mount_worker_reads_buf(f->reads, i));
 }
 
-/* Counts the request as ended. Call it after the kernel has got the reply. */
+/* Counts the request as ended. Call it after the kernel has accepted the reply. */
 void client_mount_worker_note_end(struct fuse_client *f, const struct mount_worker_slot *slot,
 				  const uint8_t *req)
 {
@@ -106,8 +106,8 @@ bool client_mount_worker_restart(struct fuse_client *f, unsigned i, uint32_t wor
 	if (!(word & MOUNT_WORKER_RESENT) || word & MOUNT_WORKER_CANCELLED)
 		return false;
 	/* The kernel rejects the reply if it has resent the request. Send the request to the server
-	 * again: a server that has executed it repeats its answer. But if the kernel may have got a
-	 * predecessor's reply, send that reply again instead. */
+	 * again: a server that has executed it repeats its answer. But if the kernel may already
+	 * have accepted a predecessor's reply, send that reply again instead. */
 	slot->unique |= RESEND;
 	if (!mount_worker_swap(&slot->word, word,
 			       MOUNT_WORKER_DISPATCHED | (word & MOUNT_WORKER_REPLIED)))

@@ -268,8 +268,8 @@ static void reading_resolve(struct fuse_client *f, unsigned i, uint64_t now_ns)
 		client_reply_error(f, h.unique, -EIO);
 }
 
-/* Counts a predecessor's requests as in flight again. A living owner may read the counts
- * meanwhile. */
+/* Counts a predecessor's requests as in flight again. The owner may be alive and read the
+ * counts meanwhile. */
 static void outs_count(struct fuse_client *f)
 {
 	uint32_t out[MOUNT_WORKER_FILES] = {0};

@@ -64,8 +64,9 @@ enum mount_worker_state {
 /* No program waits for the request any more, so a mount worker that has not sent it yet must not
  * send it. */
 #define MOUNT_WORKER_CANCELLED 0x200U
-/* `reply` contains the reply to a WRITE, which the kernel may have got already. The program may
- * then have written to the same range again, so the WRITE must not be executed again. */
+/* `reply` contains the reply to a WRITE, which the kernel may already have accepted. The
+ * program may then have written to the same range again, so the WRITE must not be executed again.
+ */
 #define MOUNT_WORKER_REPLIED 0x400U
 /* The process that made the request got a signal. */
 #define MOUNT_WORKER_SIGNALLED 0x800U

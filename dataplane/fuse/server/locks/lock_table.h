@@ -200,9 +200,10 @@ int lock_cancel(struct lock_table *t, const struct lock_mount_ref *m, uint64_t u
 bool lock_mount_has(struct lock_table *t, const struct lock_mount_ref *m, uint64_t dev,
 		    uint64_t ino);
 
-/* Returns how many waiting requests, at any worker, have got their locks so far. Never waits. */
+/* Returns how many waiting requests, at any worker, were granted their locks so far. Never waits.
+ */
 uint64_t lock_grants(const struct lock_table *t);
-/* Returns up to max of the mount's waiting requests that have got their locks. Returns each request
+/* Returns up to max of the mount's waiting requests whose locks were granted. Returns each request
  * only once. */
 int lock_granted(struct lock_table *t, const struct lock_mount_ref *m, uint64_t *ret, unsigned max);
 

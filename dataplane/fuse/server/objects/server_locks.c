@@ -316,12 +316,13 @@ static void trouble_tell(struct fuse_server *srv, uint64_t now_ns)
 			"locks; see the agent's reason about its state directory",
 			(unsigned)(LOCK_GRACE_RECORDS_NS / NSEC_PER_SEC), n_overdue);
 	else if (n_overdue > 0)
-		reason_set(&srv->locks_why, "locks-record",
-			   "the agent cannot remove %u clients that did not come back from its "
-			   "record of locks; after a reboot of this host, they could reclaim locks "
-			   "that other clients have got since; see the agent's reason about its "
-			   "state directory",
-			   n_overdue);
+		reason_set(
+			&srv->locks_why, "locks-record",
+			"the agent cannot remove %u clients that did not come back from its "
+			"record of locks; after a reboot of this host, they could reclaim locks "
+			"that other clients have acquired since; see the agent's reason about its "
+			"state directory",
+			n_overdue);
 	else
 		reason_clear(&srv->locks_why);
 }

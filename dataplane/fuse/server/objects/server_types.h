@@ -262,7 +262,7 @@ struct fuse_server_client {
 	bool gone;
 	bool failed;	   /* the first EIO of the session was logged */
 	uint32_t features; /* negotiated FUSE_PROTO_FEATURE_* */
-	/* The call that the server answers when waiting lock requests have got their locks (NULL:
+	/* The call that the server answers when waiting lock requests were granted (NULL:
 	 * there is none), and the number of this call. */
 	struct rudp_call *lock_call;
 	uint64_t lock_unique;

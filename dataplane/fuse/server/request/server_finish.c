@@ -57,7 +57,7 @@ void server_req_finish(struct server_req *q, int error, size_t len, size_t tail_
 		.unique = q->unique,
 	};
 	server_lease_changed(q);
-	/* No helper has got the request's journal record, so free it here. */
+	/* No helper has received the request's journal record, so free it here. */
 	if (q->record && q->ticket && !q->submitted)
 		journal_cancel(q->record, q->ticket);
 	req_release(q);

@@ -7,7 +7,7 @@
 
 /*
  * Returns a helper call on the request's i-th object, with the identity of the request's user.
- * Returns NULL if the request has got a reply instead, or was queued for a retry. If the request
+ * Returns NULL if the request was answered instead, or was queued for a retry. If the request
  * must not be executed twice, it must change nothing before the call is submitted with its journal
  * record.
  */
@@ -15,7 +15,7 @@ struct helper_call *server_helper_call(struct server_req *q, enum helper_op op, 
 /* Gives a call back that was not submitted. */
 void server_helper_drop(struct server_req *q, struct helper_call *call);
 /* Adds the request's i-th object as the call's second object. If this fails, frees the call and
- * returns false: the request has got a reply, or was queued for a retry. */
+ * returns false: the request was answered, or was queued for a retry. */
 bool server_helper_add_object(struct server_req *q, struct helper_call *call, unsigned i);
 /* Makes the call use this open file instead of the handle in the request. */
 void server_helper_use_file(struct server_req *q, struct helper_ref *ref, struct server_file *f);

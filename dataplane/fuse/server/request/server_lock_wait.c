@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reports to clients that waiting lock requests have got their locks. A client with waiting
- * requests keeps one call in flight, which the server answers when any of the requests has got its
- * lock. So the waiting requests occupy neither buffers nor helpers. If another worker has freed the
- * lock, this worker finds the grant in the shared table.
+ * Reports to clients that waiting lock requests were granted. A client with waiting requests keeps
+ * one call in flight, which the server answers when any of the requests was granted. So the waiting
+ * requests occupy neither buffers nor helpers. If another worker has freed the lock, this worker
+ * finds the grant in the shared table.
  */
 #include "dataplane/fuse/server/request/server_lock_wait.h"
 #include "dataplane/fuse/server/request/server_request.h"

@@ -62,7 +62,7 @@ struct server_source {
 struct server_source *server_source_get(struct fuse_server *srv, const struct ip_addr *from);
 void server_source_put(struct server_source *h);
 void server_sources_done(struct fuse_server *srv);
-/* Count the host's reply buffers: call _take when the host has got a buffer of this class, and
+/* Count the host's reply buffers: call _take when the host has received a buffer of this class, and
  * _give when this buffer was freed. */
 void server_source_reply_take(struct server_source *h, unsigned class);
 void server_source_reply_give(struct server_source *h, unsigned class);
