@@ -479,7 +479,7 @@ const char *inv_sysctl_value(const struct inventory *inv, const char *key);
 /* Return heap strings, which the caller frees, or NULL if out of memory. */
 char *inv_to_json(const struct inventory *inv);
 char *inv_to_text(const struct inventory *inv);
-/* Returns the schema, as in OpenAPI 3.0, of the text that inv_to_json() returns. */
+/* Returns the JSON Schema of the text that inv_to_json() returns. */
 char *inv_json_schema(void);
 int inv_from_json(const char *text, size_t len, struct diag *d, struct inventory **ret);
 

@@ -459,7 +459,7 @@ static json_t *member_schema(enum inv_json_type type)
 	case INV_JSON_NUMBER:
 		return json_pack("{s:s, s:i}", "type", "integer", "minimum", 0);
 	case INV_JSON_NODE:
-		return json_pack("{s:s, s:b}", "type", "integer", "nullable", 1);
+		return json_pack("{s:[s,s]}", "type", "integer", "null");
 	case INV_JSON_BOOL:
 		return json_pack("{s:s}", "type", "boolean");
 	case INV_JSON_TEXT:
@@ -468,7 +468,7 @@ static json_t *member_schema(enum inv_json_type type)
 	case INV_JSON_MAC:
 	case INV_JSON_IP:
 	case INV_JSON_PREFIX:
-		return json_pack("{s:s, s:b}", "type", "string", "nullable", 1);
+		return json_pack("{s:[s,s]}", "type", "string", "null");
 	case INV_JSON_FAMILY:
 		return json_pack("{s:[i,i]}", "enum", 4, 6);
 	}

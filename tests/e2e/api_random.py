@@ -43,6 +43,8 @@ def valid(schema):
     if "enum" in schema:
         return rng.choice(schema["enum"])
     kind = schema.get("type", "string")
+    if isinstance(kind, list):
+        kind = rng.choice(kind)
     if kind == "object":
         properties = schema.get("properties", {})
         return {k: valid(s) for k, s in properties.items() if k in schema.get("required", []) or rng.random() < 0.4}
@@ -52,7 +54,7 @@ def valid(schema):
         return rng.choice([schema.get("minimum", 0), schema.get("maximum", 1000), rng.randrange(1, 64)])
     if kind == "boolean":
         return rng.random() < 0.5
-    return rng.choice(WORDS[:4])
+    return None if kind == "null" else rng.choice(WORDS[:4])
 
 
 def escape(text):

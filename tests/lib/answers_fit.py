@@ -5,16 +5,14 @@ import json, sys, jsonschema
 
 
 def strict(schema):
-    """The JSON Schema of a schema of OpenAPI 3.0, without members that are not described."""
+    """The schema without members that are not described."""
     if isinstance(schema, list):
         return [strict(s) for s in schema]
     if not isinstance(schema, dict):
         return schema
-    result = {k: strict(v) for k, v in schema.items() if k != "nullable"}
+    result = {k: strict(v) for k, v in schema.items()}
     if "properties" in schema and "required" in schema:
         result["additionalProperties"] = False
-    if schema.get("nullable") is True:
-        result["type"] = [schema["type"], "null"]
     return result
 
 

@@ -230,7 +230,8 @@ static json_t *member_schema(const struct answer_member *m)
 	if (m->is_list)
 		schema = json_pack("{s:s, s:o}", "type", "array", "items", schema);
 	if (m->may_be_null)
-		json_object_set_new(schema, "nullable", json_true());
+		json_object_set_new(schema, "type",
+				    json_pack("[O,s]", json_object_get(schema, "type"), "null"));
 	return schema;
 }
 
@@ -395,7 +396,7 @@ static json_t *paths(void)
 
 static json_t *description(void)
 {
-	return json_pack("{s:s, s:{s:s, s:s, s:s}, s:[{s:s, s:s}], s:o, s:o}", "openapi", "3.0.3",
+	return json_pack("{s:s, s:{s:s, s:s, s:s}, s:[{s:s, s:s}], s:o, s:o}", "openapi", "3.1.0",
 			 "info", "title", "Plenum", "version", PLENUM_VERSION, "description",
 			 "The agent of one host. Reading needs the socket plenumd.sock, changes "
 			 "need plenumd-admin.sock; over the network both need a token with the "

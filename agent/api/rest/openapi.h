@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Documents that describe the REST API for programs, made from the table in resource.h: the root,
- * the list of operations, and the description in OpenAPI 3.0. Uses no socket and no monitor.
+ * the list of operations, and the description in OpenAPI 3.1. Uses no socket and no monitor.
  */
 #ifndef PLENUM_AGENT_API_OPENAPI_H
 #define PLENUM_AGENT_API_OPENAPI_H

@@ -783,7 +783,7 @@ const struct resource resources[RESOURCE_MAX] = {
 		.local = RESOURCE_LOCAL_INDEX,
 	},
 	[RESOURCE_OPENAPI] = {
-		OPERATION("GET", "/openapi.json", PRIVSEP_GET, "this interface as OpenAPI 3.0"),
+		OPERATION("GET", "/openapi.json", PRIVSEP_GET, "this interface as OpenAPI 3.1"),
 		.local = RESOURCE_LOCAL_OPENAPI,
 	},
 };
